@@ -7,13 +7,13 @@ import { printFailure, printLine, printProblem } from "./cli/print.js";
 import { didYouMean, quote } from "./diagnostic.js";
 import { packageFile } from "./package-file.js";
 
-/** A command as the overview shows it; its code is loaded when it is named. */
+/** A command in the overview. Its code is loaded only when it is invoked. */
 interface CommandEntry {
   readonly summary: string;
   load(): Promise<AddCommand>;
 }
 
-/** All commands by their names, in the order of the overview. */
+/** All commands by name, in the order of the overview. */
 export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
   Object.entries<CommandEntry>({
     init: {
@@ -67,31 +67,31 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
   }),
 );
 
-/** Wrong arguments. Problems in the files of a project are diagnostics instead. */
+/** Invalid arguments. Problems in project files are diagnostics instead. */
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What yargs gives to its failure handler: the descriptions of the options and positionals of the command that failed. */
+/** The object that yargs passes to its failure handler, with the descriptions of the options and positionals of the failed command. */
 interface UsageTexts {
   getDescriptions(): { readonly [name: string]: string };
-  /** The commands below the command that failed: `dependent <name>`. */
+  /** Subcommands of the failed command, for example `dependent <name>`. */
   getCommands(): readonly (readonly [command: string, ...rest: unknown[]])[];
-  /** The lines that say how the command is written, each with its description. */
+  /** Usage lines of the command, each with its description. */
   getUsage(): readonly (readonly string[])[];
 }
 
 /**
- * Runs the command line and returns its exit code: 0 when all is well, 1 when the input is wrong or stale, 2 when the command is.
+ * Runs the command line and returns its exit code: 0 for success, 1 for invalid input or stale generated code, 2 for an invalid command line.
  *
- * Results go to standard output, everything else to standard error. Only the code of the command that is named is loaded.
+ * Results are written to standard output, everything else to standard error. Only the code of the invoked command is loaded.
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
-  // The reader of the output may stop early, as head does. The command is finished nevertheless.
+  // The reader of a pipe may close it early, as head does. The command still runs to its end.
   for (const stream of [process.stdout, process.stderr])
     if (!stream.listeners("error").includes(ignoreClosedPipe)) stream.on("error", ignoreClosedPipe);
   const isCompletion = args[0] === COMPLETION_FLAG;
-  // A shell names the program first.
+  // For completion, the shell passes the program name first.
   const words = isCompletion ? args.slice(2, -1) : args;
   const name = words.find((arg) => !arg.startsWith("-"));
   try {
@@ -102,7 +102,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     await parser.parseAsync();
     return exitCode;
   } catch (error) {
-    // A shell would print it into the line that is being edited.
+    // A message would be printed into the command line that the user is editing.
     if (isCompletion) return 0;
     if (!(error instanceof UsageError)) return printFailure(error);
     const command = name !== undefined && COMMANDS.has(name) ? [name] : [];
@@ -111,7 +111,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints the candidates for the last word of a command line, one on each line, if yargs does not know them; tells whether it did. */
+/** Prints the candidates for the last word of a command line, one per line. Returns false if completion is left to yargs. */
 async function printValues(words: readonly string[]): Promise<boolean> {
   const { completeValue } = await import("./cli/complete-value.js");
   const values = await completeValue(words);
@@ -139,7 +139,7 @@ async function createParser(args: readonly string[], name: string | undefined, e
         throw new UsageError(`--project ${quote(project)} is not a folder`);
     })
     .fail((message: string | null, error: unknown, usage: unknown) => {
-      // What yargs itself throws is about the arguments, too.
+      // Errors of yargs itself (YError) also concern the arguments.
       if (error instanceof Error && error.name !== "YError") throw error;
       const said = message ?? (error as Error).message;
       throw new UsageError(describeUsage(said, usage as UsageTexts, args));
@@ -156,10 +156,10 @@ function unknownCommand(name: string): string {
   return `unknown command ${quote(name)}${meant === undefined ? "" : `; ${meant.hint}`}`;
 }
 
-/** Says in one line what is wrong with the arguments. yargs speaks of arguments without their dashes. */
+/** Describes the problem of the arguments in one line. Messages of yargs omit the dashes of options. */
 function describeUsage(message: string, usage: UsageTexts, args: readonly string[]): string {
   const options = Object.keys(usage.getDescriptions());
-  // With a slip in its name, an option that is required is missing, too.
+  // If a required option is misspelled, yargs reports it as missing, so look for misspelled flags first.
   const slip = flagsIn(args).find((flag) => !options.includes(flag));
   if (slip !== undefined) return unknownArgument(slip, didYouMean(slip, options)?.hint.replace('"', '"--'));
   const usageLine = usage.getUsage()[0]?.[0]?.split("\n")[0]?.replaceAll("$0", "gen-operator") ?? "";
@@ -190,7 +190,7 @@ function unknownArgument(name: string, meant: string | undefined): string {
   return `unknown argument ${quote(name)}${meant === undefined ? "" : `; ${meant}`}`;
 }
 
-/** Returns the names of the flags as options are called: `dry-run` for `--dry-run`, `--dryRun` and `--no-dry-run`. */
+/** Returns the flags under their option names: `dry-run` for `--dry-run`, `--dryRun`, and `--no-dry-run`. */
 function flagsIn(args: readonly string[]): string[] {
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   return own.flatMap((arg) => {
@@ -199,7 +199,7 @@ function flagsIn(args: readonly string[]): string[] {
   });
 }
 
-// yargs loses a "-" among the values of a command.
+// yargs drops a "-" among the values of a command.
 function nameStdin(args: readonly string[]): string[] {
   return args.map((arg) => (arg === "-" ? STDIN : arg));
 }

@@ -16,13 +16,13 @@ import {
   withProgress,
 } from "./print.js";
 
-// A Job runs again when it is gone, and its template cannot be changed.
+// A managed Job would run again after its deletion, and its template is immutable.
 function modeOf(resource: string, readOnly: boolean): { readonly mode?: "readOnly" | "once" } {
   if (readOnly) return { mode: "readOnly" };
   return resource === "batch/v1/Job" ? { mode: "once" } : {};
 }
 
-/** Adds `gen-operator add`. */
+/** Adds the `gen-operator add` command. */
 export const addAddCommand: AddCommand = (parser, { summary, end }) => {
   parser.command("add", summary, (command) => {
     command
@@ -70,7 +70,7 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
             ...(resource === undefined ? {} : { resource }),
             ...externalEntry(given),
             ...(mapping === undefined ? {} : { mapping }),
-            // An object without the label has no primary, so the API server need not send it.
+            // Objects without the label are not mapped to a primary, so exclude them on the API server.
             ...(resource !== undefined && label !== undefined ? { labelSelector: label } : {}),
             ...(namespaces.length > 0 ? { namespaces: namespaces.includes("all") ? "all" : namespaces } : {}),
           };
@@ -224,7 +224,7 @@ function withEntry<Options>(command: Argv<Options>) {
     });
 }
 
-// As kubectl and the flags of an operator take lists. No name has a comma.
+// Accepts comma-separated lists, like kubectl and the operator flags. Names contain no commas.
 function splitAtCommas(values: readonly string[]): string[] {
   return values.flatMap((value) => value.split(",").filter((each) => each !== ""));
 }
@@ -293,21 +293,21 @@ function printAdded(result: AddResult, { project, name, format }: CommonArgument
   });
 }
 
-/** What is written into a spec. */
+/** An entry of a spec. */
 type SpecEntry = { readonly [field: string]: unknown };
 
 const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/;
 const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
 const CONTROLLER = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The ways in which resources from outside Kubernetes become known. */
+/** How the state of external resources is obtained. */
 interface ExternalArguments {
   readonly poll?: string | undefined;
   readonly perPrimaryPoll?: string | undefined;
   readonly inbound: boolean;
 }
 
-/** Adds the options of `ExternalArguments`. */
+/** Adds the options of {@link ExternalArguments}. */
 function addExternalOptions<Options>(command: Argv<Options>) {
   return command
     .option("poll", {
@@ -327,7 +327,7 @@ function addExternalOptions<Options>(command: Argv<Options>) {
     });
 }
 
-/** Returns the fields that say where external resources come from; at most one of them is there. */
+/** Returns the field that sets how external resources are fetched. The checks of the options ensure that at most one is set. */
 function externalEntry({ poll, perPrimaryPoll, inbound }: ExternalArguments): SpecEntry {
   return {
     ...(poll === undefined ? {} : { poll: { every: poll } }),
@@ -336,7 +336,7 @@ function externalEntry({ poll, perPrimaryPoll, inbound }: ExternalArguments): Sp
   };
 }
 
-/** Says what is wrong unless exactly one of some options is given; `true` if all is well. */
+/** Returns true if exactly one of the options is set, and otherwise the message of the usage error. */
 function checkOneOf(given: SpecEntry, names: readonly string[]): true | string {
   const stated = names.filter((name) => given[name] !== undefined && given[name] !== false);
   const options = names.map((name) => `--${name}`);
@@ -345,12 +345,12 @@ function checkOneOf(given: SpecEntry, names: readonly string[]): true | string {
   return `${stated.map((name) => `--${name}`).join(" and ")} exclude each other`;
 }
 
-/** Says what is wrong with the name of a dependent or of an event source. */
+/** Returns the problem of the name of a dependent or an event source; undefined if it is valid. */
 function checkEntryName(name: unknown): string | undefined {
   return checkName(name, NAME, "configMap");
 }
 
-/** Says what is wrong with the name of a controller. */
+/** Returns the problem of the name of a controller; undefined if it is valid. */
 function checkControllerName(name: unknown): string | undefined {
   return checkName(name, CONTROLLER, "web-page");
 }
@@ -360,7 +360,7 @@ function checkName(name: unknown, pattern: RegExp, example: string): string | un
   return `${JSON.stringify(name)} is no name: expected one such as ${example}`;
 }
 
-/** Says what is wrong with the name of a kind. */
+/** Returns the problem of a kind; undefined if it is valid. */
 function checkResource(resource: unknown): string | undefined {
   if (typeof resource === "string" && RESOURCE.test(resource)) return undefined;
   return `${JSON.stringify(resource)} is no kind: expected one such as v1/ConfigMap or apps/v1/Deployment`;

@@ -1,8 +1,8 @@
 import type { Argv } from "yargs";
 
-/** What a command is added with. */
+/** What the command line passes to a command. */
 export interface CommandFrame {
-  /** What the overview says of the command. */
+  /** Description of the command in the overview. */
   readonly summary: string;
   /** Called once with the exit code. */
   end(exitCode: number): void;

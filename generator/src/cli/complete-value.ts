@@ -1,20 +1,20 @@
-// Candidates for values that yargs does not know: they are in the project, or in a table. A completion only reads, and reports nothing: what cannot
-// be read has no candidates.
+// Completes values that yargs does not know: names in the project, kinds, and rules. Completion only reads and prints no errors; a file that cannot
+// be read contributes no candidates.
 import { resolve } from "node:path";
 import type { BuiltinKind } from "../read/kinds.js";
 import type { ProjectFile } from "../read/project-files.js";
 import { isRecord } from "../read/yaml/values.js";
 
-/** An unfinished command line. */
+/** An incomplete command line. */
 interface Line {
-  /** The preceding words of the command line. */
+  /** Words before the one that is completed. */
   readonly before: readonly string[];
   readonly project: string;
 }
 
 type Complete = (line: Line) => Promise<readonly string[]>;
 
-/** The options whose values are known, by command. */
+/** Options with known values, by command. */
 const OPTIONS: { readonly [command: string]: { readonly [option: string]: Complete } } = {
   "add dependent": { resource: watchedKinds, "depends-on": dependents, controller: controllers },
   "add external": { "depends-on": dependents, "event-source": eventSources, controller: controllers },
@@ -23,15 +23,15 @@ const OPTIONS: { readonly [command: string]: { readonly [option: string]: Comple
   graph: { controller: controllers },
 };
 
-/** The commands whose first argument is known. */
+/** Commands whose first argument has known values. */
 const ARGUMENTS: { readonly [command: string]: Complete } = { explain: rulesAndFields, schema: allKinds };
 
-// A shell expands, and splits, what it gets.
+// Other characters would be expanded or split by the shell.
 const PLAIN = /^[\w./-]+$/;
 
 /**
- * Returns the candidates for the last of the words after the name of the program; undefined where yargs knows them. A candidate is a whole word:
- * `--resource=v1/Pod` for `--resource=v1/P`.
+ * Returns the candidates for the last of the words that follow the program name; undefined if completion is left to yargs. A candidate is a whole
+ * word: `--resource=v1/Pod` for `--resource=v1/P`.
  */
 export async function completeValue(words: readonly string[]): Promise<readonly string[] | undefined> {
   const { before, option, typed, prefix } = split(words);
@@ -45,15 +45,15 @@ export async function completeValue(words: readonly string[]): Promise<readonly 
 
 interface SplitLine {
   readonly before: readonly string[];
-  /** The option whose value is completed, as it is declared. */
+  /** Name of the option whose value is completed, in kebab-case. */
   readonly option?: string;
-  /** What stands of the value already. */
+  /** The part of the value that is already typed. */
   readonly typed: string;
-  /** What stands before the value in the same word. */
+  /** The part of the word before the value. */
   readonly prefix: string;
 }
 
-// bash makes three words of --option=value.
+// bash splits --option=value into three words.
 function split(words: readonly string[]): SplitLine {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1).filter((word) => word !== "=");
@@ -61,7 +61,7 @@ function split(words: readonly string[]): SplitLine {
   if (name !== undefined) return { before, option: optionName(name), typed: value, prefix };
   const last = before.findLastIndex((word) => word.startsWith("-"));
   const stated = before[last];
-  // Only the options that take lists have several words.
+  // Only options that take lists have more than one value.
   const isOption = last === before.length - 1 || stated === "--depends-on" || stated === "--dependsOn";
   if (stated === undefined || !isOption || !/^--[^=]+$/.test(stated)) return { before, typed, prefix };
   return { before, option: optionName(stated.slice(2)), typed: typed === "=" ? "" : typed, prefix };
@@ -103,7 +103,7 @@ async function allKinds({ project }: Line): Promise<readonly string[]> {
   return [...(await customKinds(project)), ...kinds.map(nameOf)];
 }
 
-// What cannot be watched is neither a primary nor what a dependent has.
+// A kind that cannot be watched is neither a primary nor the kind of a dependent.
 async function watchedKinds({ project }: Line): Promise<readonly string[]> {
   const { readBuiltinKinds } = await import("../read/kinds.js");
   const { kinds } = await readBuiltinKinds();

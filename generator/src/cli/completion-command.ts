@@ -2,7 +2,7 @@ import type { AddCommand } from "./command.js";
 import { COMPLETION_SCRIPTS, SHELLS } from "./completion-scripts.js";
 import { printLines } from "./print.js";
 
-/** Adds `gen-operator completion`. */
+/** Adds the `gen-operator completion` command. */
 export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "completion <shell>",

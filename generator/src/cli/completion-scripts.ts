@@ -1,14 +1,14 @@
-/** The shells whose command lines can be completed. */
+/** Shells with a completion script. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** The flag with which a script asks for the candidates; the words of the command line follow, the unfinished one last. */
+/** The flag with which a completion script requests candidates. The words of the command line follow, the incomplete one last. */
 export const COMPLETION_FLAG = "--get-yargs-completions";
 
-// yargs describes its candidates, as name:description, where it takes the shell for zsh.
+// yargs prints candidates as name:description if the environment looks like zsh.
 const NAMES_ONLY = "env -u ZSH_NAME SHELL=/bin/bash";
 const DESCRIBED = "env ZSH_NAME=zsh";
 
-// The program of the project that the shell is in, or a global one. npx is never run: it may ask, and install.
+// Uses the program installed in the current project, or else a global one. Never runs npx, which may prompt for an installation.
 const FIND_PROGRAM = `_gen_operator_program() {
   local folder="$PWD"
   while true; do
@@ -23,7 +23,7 @@ const FIND_PROGRAM = `_gen_operator_program() {
 }
 `;
 
-/** The completion script of each shell, for `gen-operator` and `npx gen-operator`. Where nothing of ours fits, the shell completes files. */
+/** Completion scripts for `gen-operator` and `npx gen-operator`, by shell. Without candidates, the shell completes file names. */
 export const COMPLETION_SCRIPTS: Record<(typeof SHELLS)[number], string> = {
   bash: `${FIND_PROGRAM}_gen_operator() {
   local IFS=$'\\n' first=0 program="\${COMP_WORDS[0]}" typed="\${COMP_WORDS[COMP_CWORD]}" candidate

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { AddCommand } from "./command.js";
 import { printProblem, untilSignal, writeTable } from "./print.js";
 
-/** Adds `gen-operator dev`. */
+/** Adds the `gen-operator dev` command. */
 export const addDevCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "dev",

@@ -18,7 +18,7 @@ import {
 
 const CRDIFY = "crdify";
 
-/** Adds `gen-operator diff`. */
+/** Adds the `gen-operator diff` command. */
 export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "diff",
@@ -78,7 +78,7 @@ function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome 
     return { diagnostics: [{ ...UNREADABLE_BASELINE.violation, message }], project, exitCode: 2 };
   }
   if (result.kind === "rejected") {
-    // What was wrong before is at no line of what is there now.
+    // A position in the earlier state does not exist in the current files, so it becomes part of the message.
     const diagnostics = result.state === "now" ? result.diagnostics : result.diagnostics.map(withoutPosition);
     return { diagnostics, project, exitCode: 2 };
   }

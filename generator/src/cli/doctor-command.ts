@@ -3,7 +3,7 @@ import type { Check } from "../doctor/check.js";
 import type { AddCommand } from "./command.js";
 import { FORMAT_OPTION, createProgressLine, generateCommandOf, painterFor, printJson, printLine } from "./print.js";
 
-/** Adds `gen-operator doctor`. */
+/** Adds the `gen-operator doctor` command. */
 export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "doctor",

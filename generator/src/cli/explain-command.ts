@@ -1,7 +1,7 @@
 import type { AddCommand } from "./command.js";
 import { printLines, printProblem } from "./print.js";
 
-/** Adds `gen-operator explain`. */
+/** Adds the `gen-operator explain` command. */
 export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "explain [name]",

@@ -9,7 +9,7 @@ import {
   withProgress,
 } from "./print.js";
 
-/** Adds `gen-operator generate`. */
+/** Adds the `gen-operator generate` command. */
 export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "generate",

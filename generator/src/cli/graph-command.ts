@@ -1,7 +1,7 @@
 import type { AddCommand } from "./command.js";
 import { FORMAT_OPTION, printDiagnostics, printLines, printOutcome } from "./print.js";
 
-/** Adds `gen-operator graph`. */
+/** Adds the `gen-operator graph` command. */
 export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "graph",
@@ -43,7 +43,7 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
         printLines(text);
         return 0;
       };
-      // A log of GitHub Actions shows the graph as it is.
+      // With --format github, the graph is printed as text; only diagnostics become annotations.
       const isAnnotated = format === "github" && text === undefined;
       const parts = text === undefined ? {} : { graph: text };
       end(

@@ -19,7 +19,7 @@ import {
   withProgress,
 } from "./print.js";
 
-/** Adds `gen-operator init`. */
+/** Adds the `gen-operator init` command. */
 export const addInitCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "init <directory>",
@@ -110,7 +110,7 @@ async function initProject({ directory, inputs, name, example: exampleName, form
       printDiagnostics(errors),
     );
   const init = await writeProject(plan);
-  // What follows may fail, and these files are there.
+  // Report the files now, because the following steps may fail.
   if (isForPeople) printStart(init);
   const result = await withProgress((onStep) => generate({ project: directory, onStep }));
   const isNew = init.created.includes("workflow.yaml");

@@ -3,20 +3,20 @@ import type { NewCrds } from "../init/new-crds.js";
 import type { Inputs } from "../read/read-inputs.js";
 import { withProgress } from "./print.js";
 
-/** What stands for the standard input after the command line is parsed, and in messages. */
+/** Placeholder for standard input in parsed arguments and in messages. */
 export const STDIN = "<stdin>";
 
-/** Where a command takes CRDs from. */
+/** The sources of CRDs on the command line. */
 export interface CommandInputs {
-  /** Files, folders, patterns, or `STDIN`. */
+  /** Files, folders, glob patterns, or `STDIN`. */
   readonly files: readonly string[];
-  /** The kinds to take from a cluster. */
+  /** Kinds to read from the cluster. */
   readonly fromCluster: readonly string[];
   readonly kubeconfig: string | undefined;
   readonly context: string | undefined;
 }
 
-/** Adds the options with which a command takes CRDs for a project. */
+/** Adds the options for the CRDs of a project: `--crd`, and those of {@link addClusterOptions}. */
 export function addCrdOptions<Options>(command: Argv<Options>) {
   return addClusterOptions(
     command.option("crd", {
@@ -29,12 +29,12 @@ export function addCrdOptions<Options>(command: Argv<Options>) {
   );
 }
 
-/** Tells whether a command was given nothing to take CRDs from. */
+/** Returns whether the command line names no source of CRDs. */
 export function isEmpty({ files, fromCluster }: CommandInputs): boolean {
   return files.length + fromCluster.length === 0;
 }
 
-/** Adds the options with which a command takes CRDs from a cluster. */
+/** Adds the options for reading CRDs from a cluster. */
 export function addClusterOptions<Options>(command: Argv<Options>) {
   return command
     .option("from-cluster", {
@@ -56,13 +56,13 @@ export function addClusterOptions<Options>(command: Argv<Options>) {
     });
 }
 
-/** Reads the CRDs that a project is to get. */
+/** Reads the CRDs to add to a project. */
 export async function readProjectCrds(project: string, inputs: CommandInputs): Promise<NewCrds> {
   const { readNewCrds } = await import("../init/new-crds.js");
   return readNewCrds(project, await readCommandInputs(inputs));
 }
 
-/** Reads all that a command was given. */
+/** Reads all CRDs that the command line names. */
 export async function readCommandInputs({ files, fromCluster, kubeconfig, context }: CommandInputs): Promise<Inputs> {
   const { readInputs } = await import("../read/read-inputs.js");
   const read = [

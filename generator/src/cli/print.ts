@@ -1,5 +1,5 @@
-// The only file of the generator that writes to a terminal. What commands print has names, messages and answers of servers in it, which other
-// people wrote, so every control and invisible character is escaped, but for the styles that commands paint with.
+// The only file of the generator that writes to a terminal. Printed text includes names, messages, and server responses from untrusted sources, so
+// control characters and invisible characters are escaped, except for the styles of the commands themselves.
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { inspect } from "node:util";
@@ -25,18 +25,18 @@ import { describeSystemError, isSystemError } from "../system-error.js";
 import { STALE } from "../write/rules.js";
 import type { WriteReport } from "../write/write-files.js";
 
-/** How a text stands out. */
+/** Text styles, as named by node:util. */
 const STYLES = ["red", "green", "yellow", "cyan", "dim", "bold"] as const;
 
 const SEQUENCES = STYLES.flatMap((style) => inspect.colors[style] ?? []).map((code) => `\u001b[${code}m`);
 const STYLED = new RegExp(`(${[...new Set(SEQUENCES)].map((text) => text.replace("[", "\\[")).join("|")})`);
 
-/** Writes a line to standard output; a line feed in it is escaped. */
+/** Writes a line to standard output. Line feeds in the text are escaped. */
 export function printLine(text: string): void {
   process.stdout.write(`${escapeBetweenStyles(text, printableLine)}\n`);
 }
 
-/** Writes lines to standard output as they are: a text, a patch, a diagram. */
+/** Writes text with its line feeds to standard output, for example a patch or a diagram. */
 export function printLines(text: string): void {
   process.stdout.write(escapeBetweenStyles(text, printableText));
 }
@@ -46,33 +46,33 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(JSON.stringify(value, undefined, 2))}\n`);
 }
 
-/** Writes lines to standard error. Lines of a message that belong together are indented by those who format it. */
+/** Writes lines to standard error. The caller indents continuation lines. */
 export function printErrorLines(text: string): void {
   process.stderr.write(`${escapeBetweenStyles(text, printableText)}\n`);
 }
 
-/** Writes to the terminal of `dev`, whose table moves the cursor and escapes what it shows. */
+/** Writes to the terminal without escaping. For the table of `dev`, which moves the cursor and escapes its own content. */
 export function writeTable(text: string): void {
   process.stdout.write(text);
 }
 
 function escapeBetweenStyles(text: string, escape: (text: string) => string): string {
-  // Every second part is a style.
+  // Parts with odd indexes are style sequences.
   return text
     .split(STYLED)
     .map((part, index) => (index % 2 === 1 ? part : escape(part)))
     .join("");
 }
 
-/** A stream that may be a terminal. */
+/** An output stream that may be a terminal. */
 interface Output {
   readonly isTTY?: boolean;
 }
 
-/** How a text stands out. */
+/** Name of a text style. */
 type Style = (typeof STYLES)[number];
 
-/** Returns a function that paints texts for a stream, or leaves them as they are where colours are not wanted. */
+/** Returns a function that styles text for a stream, or that returns it unchanged if colors are disabled. */
 export function painterFor(stream: Output): (style: Style, text: string) => string {
   if (!showsColours(stream)) return (_, text) => text;
   return (style, text) => {
@@ -82,9 +82,8 @@ export function painterFor(stream: Output): (style: Style, text: string) => stri
 }
 
 /**
- * Tells whether a stream gets colours: if it is a terminal, unless `NO_COLOR` is set; in any case if `FORCE_COLOR` is set, but for `0` and `false`.
- *
- * https://no-color.org and https://nodejs.org/api/cli.html#force_color1-2-3
+ * Returns whether to use colors: on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`. `FORCE_COLOR` takes precedence; `0` and `false` disable
+ * colors, any other value enables them. https://no-color.org and https://nodejs.org/api/cli.html#force_color1-2-3
  */
 export function showsColours({ isTTY = false }: Output, env: NodeJS.ProcessEnv = process.env): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: refused = "", TERM: terminal } = env;
@@ -92,18 +91,18 @@ export function showsColours({ isTTY = false }: Output, env: NodeJS.ProcessEnv =
   return isTTY && refused === "" && terminal !== "dumb";
 }
 
-/** A line on a terminal that says what a command is doing. */
+/** A transient line on a terminal that shows the current step of a command. */
 interface ProgressLine {
-  /** Shows a step in place of the one before. */
+  /** Replaces the line with the given step. */
   report(step: string): void;
-  /** Removes the line, so that something else can be printed. */
+  /** Erases the line so that other output can follow. */
   clear(): void;
 }
 
-// Whatever is faster needs no line that flickers.
+// Faster commands show no line, which would only flicker.
 const QUIET_MS = 200;
 
-/** Creates a line of progress; it writes nothing where standard error is no terminal, and nothing about what is done in a moment. */
+/** Creates a progress line. It writes nothing if standard error is not a terminal, and nothing during the first `QUIET_MS`. */
 export function createProgressLine(
   stream: Output & { write(text: string): unknown } = process.stderr,
   now: () => number = () => performance.now(),
@@ -124,7 +123,7 @@ export function createProgressLine(
   };
 }
 
-/** Runs what may take long with a line of progress, which is gone when this returns. */
+/** Runs a slow operation with a progress line, and erases the line at the end. */
 export async function withProgress<Result>(run: (onStep: (step: string) => void) => Promise<Result>): Promise<Result> {
   const line = createProgressLine();
   try {
@@ -134,11 +133,11 @@ export async function withProgress<Result>(run: (onStep: (step: string) => void)
   }
 }
 
-// npm passes on a Ctrl+C that the terminal has sent already.
+// Interval in which a repeated signal counts as the same Ctrl+C: npm forwards a signal that the terminal also sends to the process.
 const SAME_SIGNAL_MS = 500;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** Resolves when somebody asks for the end of the process. Whoever asks again does not want to wait. */
+/** Resolves on the first termination signal. A further signal exits the process with code 1. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     let askedAt: number | undefined;
@@ -151,13 +150,13 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-/** How diagnostics are printed. */
+/** Output formats of diagnostics. */
 export const FORMATS = ["text", "json", "github"] as const;
 
-/** A format. */
+/** An output format. */
 export type Format = (typeof FORMATS)[number];
 
-/** The option with which a command takes a format. */
+/** The `--format` option of a command. */
 export const FORMAT_OPTION = {
   choices: FORMATS,
   default: "text" as Format,
@@ -165,20 +164,20 @@ export const FORMAT_OPTION = {
   describe: "Print problems for people, as one JSON document, or as annotations of GitHub Actions",
 } as const;
 
-/** What a command came to. */
+/** Outcome of a command, independent of the output format. */
 export interface Outcome {
   readonly diagnostics: readonly Diagnostic[];
-  /** The folder to which files of diagnostics are relative. */
+  /** Folder to which the files of diagnostics are relative. */
   readonly project: string;
-  /** Default: 1 if a diagnostic is an error, and 0 otherwise. */
+  /** Default: 1 if a diagnostic is an error, otherwise 0 */
   readonly exitCode?: number;
-  /** What JSON has besides. Default: nothing */
+  /** Additional fields of the JSON output. Default: none */
   readonly parts?: { readonly [part: string]: unknown };
-  /** What is annotated besides. Default: nothing; JSON has it among its parts. */
+  /** Additional annotations for GitHub; in JSON they are part of `parts`. Default: none */
   readonly annotated?: readonly Diagnostic[];
 }
 
-/** Prints what a command came to in the format that it was asked for, for people by `printText`; returns the exit code. */
+/** Prints the outcome of a command in a format, using `printText` for text. Returns the exit code. */
 export async function printOutcome(
   format: Format,
   outcome: Outcome,
@@ -192,7 +191,7 @@ export async function printOutcome(
   return exitCode;
 }
 
-/** Returns what came of generating as an outcome. */
+/** Converts the result of generate to an outcome. */
 export function generateOutcome({ diagnostics, report }: GenerateResult, project: string): Outcome {
   const stale = report?.stale ?? [];
   return {
@@ -203,7 +202,7 @@ export function generateOutcome({ diagnostics, report }: GenerateResult, project
   };
 }
 
-/** Returns diagnostics of files that were named on the command line with their files relative to a project. */
+/** Makes the files of diagnostics, which are relative to the working directory, relative to a project. */
 export function relativeTo(project: string, diagnostics: readonly Diagnostic[]): Diagnostic[] {
   const toProject = (position: SourcePosition) => ({
     ...position,
@@ -214,19 +213,19 @@ export function relativeTo(project: string, diagnostics: readonly Diagnostic[]):
   );
 }
 
-// The standard input, and what comes from a cluster.
+// Standard input and cluster objects have no file path.
 function isNoFile({ file }: SourcePosition): boolean {
   return file.startsWith("<");
 }
 
-/** What a command has to say in JSON. */
+/** Content of the JSON output. */
 interface JsonResult {
   readonly diagnostics: readonly Diagnostic[];
   readonly exitCode: number;
   readonly [part: string]: unknown;
 }
 
-/** Formats a result as one JSON document. Files of diagnostics are relative to the project; `omitted` counts those beyond the limit. */
+/** Formats a result as one JSON document. `omitted` counts the diagnostics beyond the limit. */
 export function formatJson({ diagnostics, exitCode, ...others }: JsonResult): string {
   const { shown, omitted } = limitDiagnostics(diagnostics);
   const problems = shown.map(withShortWords).map(({ severity, rule, message, position, path, hint }) => ({
@@ -242,10 +241,10 @@ export function formatJson({ diagnostics, exitCode, ...others }: JsonResult): st
   );
 }
 
-// GitHub shows so many annotations of a severity for each step, and drops the others without a word.
+// GitHub shows at most this many annotations per severity and step, and silently drops the rest.
 const MOST_ANNOTATED = 10;
 
-/** Formats diagnostics as annotations. Beyond what GitHub shows, an annotation counts the others, which stand in the log as plain lines. */
+/** Formats diagnostics as annotations. Those beyond the limit of GitHub are printed as plain log lines, and the last annotation counts them. */
 export function formatAnnotations(diagnostics: readonly Diagnostic[], project: string): string[] {
   const { shown, omitted } = limitDiagnostics(diagnostics);
   return (["error", "warning"] as const).flatMap((severity) => {
@@ -256,16 +255,16 @@ export function formatAnnotations(diagnostics: readonly Diagnostic[], project: s
     return [
       ...all.slice(0, MOST_ANNOTATED - 1).map((each) => formatAnnotation(each, project)),
       formatAnnotation({ severity, ...MORE_PROBLEMS.violation, message }, project),
-      // No line of the log may begin as a command does.
+      // The prefix keeps a log line from being interpreted as a workflow command.
       ...others.flatMap((each) => formatDiagnostic(each).split("\n")).map((line) => `- ${line}`),
     ];
   });
 }
 
 /**
- * Formats a diagnostic as a workflow command of GitHub Actions, which shows it beside the line of the file.
+ * Formats a diagnostic as a workflow command of GitHub Actions, which annotates the line of the file.
  *
- * Files are named relative to the checkout, and no text of a file can start a command of its own.
+ * Files are relative to the checkout. Text is escaped, so that it cannot start another workflow command.
  */
 export function formatAnnotation(diagnostic: Diagnostic, project: string): string {
   const { severity, rule, message, position, hint } = withShortWords(diagnostic);
@@ -278,7 +277,7 @@ export function formatAnnotation(diagnostic: Diagnostic, project: string): strin
   return `::${severity} ${stated.join(",")}::${escapeData([where + message, hint ?? []].flat().join("\n"))}`;
 }
 
-/** GitHub shows nothing beside a file that is not in the checkout. */
+/** Returns the path of a file relative to the checkout; undefined if it is outside, where GitHub shows no annotation. */
 function fileInCheckout(position: SourcePosition, project: string): string | undefined {
   if (isNoFile(position)) return undefined;
   const [checkout, folder] = [process.env["GITHUB_WORKSPACE"] ?? ".", project].map(realPathOf);
@@ -286,7 +285,7 @@ function fileInCheckout(position: SourcePosition, project: string): string | und
   return isAbsolute(file) || file === ".." || file.startsWith(`..${sep}`) ? undefined : slashed(file);
 }
 
-// The checkout may be named by way of a link, and the working directory not.
+// GITHUB_WORKSPACE may contain a symbolic link that the working directory resolves.
 function realPathOf(path: string): string {
   try {
     return realpathSync(path);
@@ -304,7 +303,7 @@ function escapeProperty(text: string): string {
   return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
-/** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
+/** Prints diagnostics, followed by the number of errors and their consequence. Returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
   const { shown, omitted } = limitDiagnostics(diagnostics);
   for (const diagnostic of [...shown, ...omitted.map(describeOmitted)]) printErrorLines(paintDiagnostic(diagnostic));
@@ -321,20 +320,20 @@ function paintDiagnostic(diagnostic: Diagnostic): string {
   return formatDiagnostic(diagnostic).replace(`${severity} ${rule}: `, (label) => paint(style, label));
 }
 
-/** Returns the command that generates the code of a project, as a user types it. */
+/** Returns the shell command that generates the code of a project. */
 export function generateCommandOf(project: string): string {
   return `npx gen-operator generate${project === "." ? "" : ` --project ${shellWord(project)}`}`;
 }
 
-/** What a result is printed with. */
+/** Options of {@link printResult}. */
 interface PrintOptions {
-  /** The command that brings generated code up to date. */
+  /** The command that updates generated code. */
   readonly update: string;
-  /** What `init` wrote before, and has printed. The summary counts it too. */
+  /** The report of `init`, which is already printed and is included in the summary. */
   readonly init?: InitReport;
 }
 
-/** Prints what came of generating, one line for each file that changed; returns the exit code. */
+/** Prints the result of generate, with one line per changed file. Returns the exit code. */
 export function printResult({ diagnostics, report, notes = [] }: GenerateResult, options: PrintOptions): number {
   const { update, init } = options;
   const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
@@ -349,27 +348,26 @@ export function printResult({ diagnostics, report, notes = [] }: GenerateResult,
     report[change].map((path) => `${change} ${path}`),
   );
   for (const note of notes) printErrorLines(`note: ${note}`);
-  // Each call waits for whoever reads.
+  // Print all lines at once: each call of printLine is a blocking write.
   if (changes.length > 0) printLines(`${changes.map(printableLine).join("\n")}\n`);
   for (const path of report.unused)
     printErrorLines(
       `unused ${path}: nothing imports it any more, and its types may be gone; delete it if you do not need it`,
     );
-  // Kept files matter after init; after every generate they would be noise.
-  // What an example brought was not there before.
+  // Kept files are relevant after init, but noise after every generate. Files that init created are not reported as kept.
   const kept = init === undefined ? report.kept : report.kept.filter((path) => !init.created.includes(path));
   if (init !== undefined) printKept(kept);
   printLine(summaryOf(init === undefined ? [report] : [init, { ...report, kept }]));
   return exitCode;
 }
 
-/** Prints what a run would change as a unified diff, and how many files that is; returns the exit code. */
+/** Prints the changes of a dry run as a unified diff, and their number. Returns the exit code. */
 export async function printChanges({ diagnostics, report, changes = [] }: GenerateResult): Promise<number> {
   const exitCode = printDiagnostics(diagnostics, "nothing would be written");
   if (report === undefined) return exitCode;
   const { formatChanges } = await import("../write/write-files.js");
   printLines(paintPatch(await formatChanges(changes)));
-  // Standard output is the diff alone.
+  // Standard output contains only the diff.
   printErrorLines(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
   return exitCode;
 }
@@ -385,12 +383,12 @@ function paintPatch(patch: string): string {
   return patch.split("\n").map(paintLine).join("\n");
 }
 
-/** Prints what is wrong with a command, or with what it was given. */
+/** Prints an error of a command or of its input. */
 export function printProblem(message: string): void {
   printErrorLines(`gen-operator: ${shortenWords(message)}`);
 }
 
-/** Prints why a command could not be carried out; returns the exit code. */
+/** Prints why a command failed: system errors and refusals as messages, all others as bugs with their stack. Returns the exit code. */
 export function printFailure(error: unknown): number {
   const { message, stack } = error as Error;
   if (isSystemError(error)) printProblem(describeSystemError(error));
@@ -399,7 +397,7 @@ export function printFailure(error: unknown): number {
   return 1;
 }
 
-/** Prints the files of the user that stay as they are. */
+/** Prints the user files that were not overwritten. */
 export function printKept(paths: readonly string[]): void {
   for (const path of paths) printLine(`kept    ${path}`);
 }

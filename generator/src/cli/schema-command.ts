@@ -1,7 +1,7 @@
 import type { AddCommand } from "./command.js";
 import { printDiagnostics, printJson, printLines } from "./print.js";
 
-/** Adds `gen-operator schema`. */
+/** Adds the `gen-operator schema` command. */
 export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "schema [kind]",

@@ -1,7 +1,7 @@
 import type { AddCommand } from "./command.js";
 import { FORMAT_OPTION, generateCommandOf, printDiagnostics, printLine, printOutcome, withProgress } from "./print.js";
 
-/** Adds `gen-operator suggest`. */
+/** Adds the `gen-operator suggest` command. */
 export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "suggest <what>",

@@ -2,7 +2,7 @@ import type { AddCommand } from "./command.js";
 import { STDIN, addClusterOptions, readCommandInputs } from "./input-options.js";
 import { FORMAT_OPTION, generateOutcome, printOutcome, printResult, withProgress } from "./print.js";
 
-/** Adds `gen-operator types`. */
+/** Adds the `gen-operator types` command. */
 export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
     "types [files..]",

@@ -4,14 +4,14 @@ import { formatDiagnostic } from "../diagnostic.js";
 import { type GenerateResult, generate } from "../generate.js";
 import { printErrorLines, printFailure, printResult, untilSignal } from "./print.js";
 
-/** Generates, and again after every change of a CRD, a spec or code; returns the exit code when Ctrl+C ends it. */
+/** Generates the project, and again after every change of a CRD, a spec, or user code. Returns the exit code on Ctrl+C. */
 export async function watchGenerate({ project, strict }: { project: string; strict: boolean }): Promise<number> {
   const stop = untilSignal();
   let printed = "";
   const run = async () => {
     try {
       const result = await generate({ project, strict });
-      // A change of code rarely changes anything here.
+      // Most changes of user code do not change the result, so print only differences.
       const text = textOf(result);
       if (text !== printed || hasChanges(result)) printResult(result, { update: "gen-operator generate" });
       printed = text;
