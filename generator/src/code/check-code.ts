@@ -37,17 +37,17 @@ interface Code {
   readonly controller: ControllerModel;
   readonly folder: string;
   readonly program: SourceProgram;
-  /** Returns the names that the class of a kind has in code. */
+  /** Returns the names that user code can have for the class of a kind. */
   classNamesOf(resource: ResourceModel): readonly string[];
 }
 
-/** What the user's code tells. */
+/** Results of the analysis of user code. */
 export interface CheckedCode {
   readonly diagnostics: readonly Diagnostic[];
   readonly inputs: readonly ControllerInputs[];
 }
 
-/** Checks what only the user's code tells, and finds what it reads of the metadata of primaries. */
+/** Checks user code, and finds the metadata of primaries that it reads. The checks that follow reads are skipped if a stub lacks its constant. */
 export function inspectCode(model: ProjectModel, code: readonly UserFile[], locate: LocateExpression): CheckedCode {
   const misshapen = checkStubs(model, code);
   if (misshapen.length > 0) return { diagnostics: misshapen, inputs: [] };
@@ -58,7 +58,10 @@ export function inspectCode(model: ProjectModel, code: readonly UserFile[], loca
   return "rule" in found ? { diagnostics: [found], inputs: [] } : found;
 }
 
-/** Checks what only the user's code shows: which dependents are read, which details are not, and which objects are written. */
+/**
+ * Runs the checks that depend on user code: reads of dependents, unread details, constant conditions, workflow invocation, namespaces, and object
+ * names.
+ */
 export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate: LocateExpression): Diagnostic[] {
   const names = nameResources(model);
   const controllers = model.controllers
@@ -84,7 +87,7 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
   return [...ofEach, ...checkObjectNames(all)];
 }
 
-/** Warns of reads of dependents that a dependent does not wait for: what it finds depends on luck. */
+/** Warns about reads of dependents that the reader neither waits for nor precedes: the read races with the reconciliation of the dependent. */
 function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code): Diagnostic[] {
   const { dependents } = controller;
   return dependents.flatMap((dependent) => {
@@ -114,7 +117,7 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
     });
   });
 
-  /** Returns the dependents of a class, if the objects of that are theirs alone. */
+  /** Returns the dependents of a class, unless an event source of the same kind also provides its objects. */
   function ofClass(className: string): readonly DependentModel[] {
     const isOfClass = (resource: ResourceModel) => classNamesOf(resource).includes(className);
     const isShared = controller.eventSources.some((each) => each.kind === "informer" && isOfClass(each.resource));
@@ -122,18 +125,20 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
   }
 }
 
-/** Tells whether one dependent may read another: it is the same, is waited for, or waits itself, so that it can only be as it was before. */
+/** Returns whether `reader` may read `other` reliably: it is the same dependent, one waits for the other, and so their order is fixed. */
 function isInOrder(other: DependentModel, reader: DependentModel): boolean {
   return other === reader || other.follows.includes(reader.name) || reader.follows.includes(other.name);
 }
 
-/** Returns the `dependsOn` to advise, to be copied into the spec. */
+/** Returns the `dependsOn` field to add to the spec. */
 function dependsOnWith(other: DependentModel, reader: DependentModel, all: readonly DependentModel[]): string {
   const stated = reader.dependsOn.map((each) => (typeof each === "string" ? each : optionalEdge(each.name)));
   return `dependsOn: [${[...stated, edgeTo(other, reader, all)].join(", ")}]`;
 }
 
-/** Returns the edge to advise: what depends on something that may not be wanted must not be deleted with it. */
+/**
+ * Returns the edge to suggest. It is optional if `other` or one of its dependencies is conditional: otherwise the reader would be deleted with it.
+ */
 function edgeTo(other: DependentModel, reader: DependentModel, all: readonly DependentModel[]): string {
   const isConditional = ({ name, conditions }: DependentModel) =>
     [other.name, ...other.waitsFor].includes(name) &&
@@ -146,10 +151,10 @@ function optionalEdge(name: string): string {
   return `{ name: ${name}, optional: true }`;
 }
 
-/** Warns of conditions that find more than whether they hold, where the reconciler does not look at it. */
+/** Warns about conditions that return a detail which the reconciler never reads. */
 function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[] {
   const conditions = program.fileAt(`src/${folder}/conditions.ts`);
-  // What the runtime says in status conditions are details, too.
+  // Managed status conditions include the details.
   if (conditions === undefined || controller.settings.statusConditions === "managed") return [];
   const log = new ReadLog([]);
   followReconciler(folder, { program, follower: new ReadFollower(program, log) });
@@ -178,7 +183,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
   });
 }
 
-/** Warns of functions of conditions that return false and nothing else; what always holds is how a condition begins that is still to be written. */
+/** Warns about condition functions that only return false. Returning only true is not reported, since that is what the stub does. */
 function checkConstantConditions({ controller, folder, program }: Code): Diagnostic[] {
   const file = program.fileAt(`src/${folder}/conditions.ts`);
   if (file === undefined) return [];
@@ -200,7 +205,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
   );
 }
 
-/** Warns of a reconciler that never runs the workflow, where nothing else does. */
+/** Warns about a reconciler that never runs its workflow although `invocation` is explicit. */
 function checkInvocation({ controller, folder, program }: Code): Diagnostic[] {
   const file = program.fileAt(`src/${folder}/reconciler.ts`);
   const reconciler = file === undefined ? undefined : program.exportOf(file, "reconciler");
@@ -218,20 +223,20 @@ function checkInvocation({ controller, folder, program }: Code): Diagnostic[] {
   ];
 }
 
-/** The metadata of its primaries that the code of a controller reads. */
+/** The metadata of primaries that the code of a controller reads. */
 export interface ControllerInputs {
   readonly controller: string;
-  /** As the runtime takes them, sorted. */
+  /** Paths in the format of the runtime, sorted. */
   readonly inputs: readonly string[];
-  /** Why all labels and annotations are inputs; absent if the code can be followed. */
+  /** Explains why all labels and annotations are inputs. Absent if every read could be followed. */
   readonly note?: string;
 }
 
 const ALL = ["metadata.annotations", "metadata.labels"];
-// What a key of labels and annotations may be (1.36, IsQualifiedName).
+// Keys of labels and annotations (IsQualifiedName in Kubernetes 1.36).
 const QUALIFIED_NAME = /^(?:[a-z0-9.-]{1,253}\/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/;
 
-/** Finds what functions and expressions read of the metadata of primaries; controllers that read nothing of it are left out. */
+/** Finds the metadata of primaries that functions and expressions read. Controllers without such reads are omitted. */
 export function findInputs(
   model: ProjectModel,
   code: readonly CodeFile[],
@@ -254,7 +259,7 @@ function inputsOf(controller: ControllerModel, reads: readonly PrimaryRead[]): C
   const whole = reads.find(({ path }) => path.length < 2);
   const found = reads.filter(({ path }) => path.length >= 2).map(({ path }) => inputAt(path));
   const all = new Set([...found, ...(whole === undefined ? [] : ALL)]);
-  // All labels include each of them.
+  // An input of all labels includes each single label.
   const inputs = [...all].filter((input) => !input.includes("[") || !all.has(input.slice(0, input.indexOf("["))));
   if (inputs.length === 0) return [];
   const note = whole && { note: noteOf(controller, whole.position) };
@@ -273,23 +278,23 @@ function noteOf({ name, primary }: ControllerModel, position: SourcePosition): s
   );
 }
 
-/** A file of the user's, with its text. */
+/** A file of user code. */
 interface UserFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** A constant that a file of the user's has to export. */
+/** A constant that a user file must export. */
 interface StubConstant {
   readonly path: string;
   readonly name: "external" | "operations" | "source" | "reconciler";
   readonly type: string;
-  /** Whose functions these are: `dependent "account"`. */
+  /** The owner of the functions, for example `dependent "account"`. */
   readonly owner: string;
   readonly members: readonly string[];
 }
 
-/** Reports files of the user's without the constant that the wiring takes the functions from. */
+/** Reports user files that do not export the constant from which the wiring takes the functions. */
 export function checkStubs(model: ProjectModel, code: readonly UserFile[]): Diagnostic[] {
   const names = nameResources(model);
   const files = new Map(code.map((file) => [file.path, file]));
@@ -336,7 +341,7 @@ function constantsOf({ controller, names }: Omit<NamedController, "hasReconciler
   return [...ofDependents, ...ofSources, { ...reconciler, members: ["reconcile"] }];
 }
 
-// `delete` is no name of a constant.
+// `delete` is a reserved word, so exported functions were named `remove`.
 const FORMER_NAMES: { readonly [member: string]: string } = { delete: "remove" };
 
 function checkFile({ path, text }: UserFile, { name, type, owner, members }: StubConstant): Diagnostic[] {
@@ -367,7 +372,7 @@ function checkFile({ path, text }: UserFile, { name, type, owner, members }: Stu
   ];
 }
 
-/** Returns the names of the values that a file exports, with their offsets; undefined if the text alone does not tell. */
+/** Returns the offsets of the exported values of a file by name; undefined if they cannot be determined without resolving other files. */
 function exportsOf(text: string): ReadonlyMap<string, number> | undefined {
   if (/^\s*export\s*(?:\*(?!\s*as\b)|(?:const|let|var)\s*[{[])/m.test(text)) return undefined;
   const names = new Map<string, number>();

@@ -1,4 +1,5 @@
-// What the compiler says of the user's expressions and code with the emitted types. It is loaded only for texts that no earlier run has checked.
+// Type-checks the expressions of specs, and promises in user code, with the emitted types. The compiler is loaded only for files whose result is not
+// cached.
 import { readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { type Diagnostic, quote } from "../diagnostic.js";
@@ -21,14 +22,14 @@ import type { ExpressionResult, MemoryFile } from "./condition-program.js";
 import type { FloatingPromise, PromiseSearch } from "./floating-promises.js";
 import { FLOATING_PROMISE, WHEN_TYPE } from "./rules.js";
 
-/** What a problem of a probe is, without the place, which may change. */
+/** A type error in a probe, without its position in the spec, so that the result can be cached. */
 interface ProbeProblem {
   readonly probe: number;
   readonly message: string;
   readonly start: number;
 }
 
-/** An expression of a spec inside the file that is compiled to check it. */
+/** An expression of a spec in the file that is compiled to check it. */
 interface Probe {
   readonly expression: ExpressionModel;
   readonly path: string;
@@ -38,26 +39,26 @@ interface Probe {
 
 interface ProbeFile {
   readonly path: string;
-  /** Where the types are that its expressions see. */
+  /** Path of the types that its expressions use. */
   readonly typesPath: string;
   readonly content: string;
   readonly probes: readonly Probe[];
 }
 
-/** What conditions are checked with. */
+/** Options of {@link checkConditions}. */
 interface ConditionOptions {
-  /** Returns where a character of an expression is in its spec. */
+  /** Returns the position in the spec of a character of an expression. */
   locate(expression: ExpressionModel, offset: number): SourcePosition | undefined;
-  /** Keeps what the compiler says. Default: nothing is kept */
+  /** Caches the compiler's results. Default: no cache */
   readonly stage?: Stage;
-  /** The code of the user's, which may declare types of external resources. */
+  /** User code, which may declare types of external resources. */
   readonly code: readonly { readonly file: string; readonly text: string }[];
 }
 
 /**
- * Type-checks the expressions of all conditions and filters with the emitted types, in memory.
+ * Type-checks the expressions of all conditions, references, and filters with the emitted types, in memory.
  *
- * The compiler is loaded only if the expressions of a controller, or a type that they can see, are other than in an earlier run.
+ * The compiler is loaded only if the expressions of a controller, or the types that they use, have changed since the cached run.
  */
 export async function checkConditions(
   model: ProjectModel,
@@ -98,7 +99,7 @@ function diagnosticOf(
   return { ...WHEN_TYPE.violation, message, position, path };
 }
 
-// The names that the expression may use are parameters, typed as the runtime hands them over.
+// The names that an expression may use are parameters with the types of the values that the runtime passes.
 function probeFileOf(controller: ControllerModel, names: ControllerNames): ProbeFile {
   const probes: Probe[] = [];
   let content = 'import type * as types from "./types.js";\n';
@@ -106,7 +107,7 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
     expression: ExpressionModel,
     { parameters, path, result = "decision" }: { parameters: string; path: string; result?: ExpressionResult },
   ) => {
-    // What an expression has to come to is a part of what is remembered.
+    // The name of the constant makes the expected result part of the cache key.
     content += `export const ${result}${probes.length} = ${parameters} => (\n`;
     probes.push({ expression, path, result, start: content.length });
     content += `${expression.expression}\n);\n`;
@@ -153,21 +154,21 @@ function parametersOf(dependent: DependentModel, condition: ConditionName, { nam
   return `({ ${names.join(", ")} }: types.${conditionTypesOf(dependent, condition).arguments})`;
 }
 
-/** Returns what stands for a file. */
+/** Returns the part of the cache key for a file. */
 function textsOf({ path, content, digest }: MemoryFile): string[] {
   return [path, digest ?? content];
 }
 
-/** Returns the files whose types the files of some paths can see, and those files themselves. */
+/** Returns the files at the given paths, and all files that they import transitively. */
 function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
   const seen = new Map<string, MemoryFile>();
   const visit = (each: string): void => {
     const file = files.get(each);
     if (file === undefined || seen.has(each)) return;
-    // Schemas are long, and no type comes from them.
+    // Schemas are long and provide no types.
     const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
     seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
-    // A class sees nothing but its schema, so that of an earlier run need not be made.
+    // A class only imports its schema, so the content of a cached class need not be generated.
     if (isSchema || (file.digest !== undefined && each.startsWith("src/generated/resources/"))) return;
     for (const [, specifier = ""] of file.content.matchAll(IMPORT))
       visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
@@ -178,24 +179,24 @@ function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<string, Memo
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;
 
-/** What promises are checked with. */
+/** Options of {@link checkPromises}. */
 interface PromiseOptions {
-  /** The folder of the project. */
+  /** Folder of the project. */
   readonly root: string;
-  /** The code of the user's. */
+  /** User code. */
   readonly code: readonly { readonly file: string; readonly text: string }[];
-  /** Keeps what the compiler says. Default: nothing is kept */
+  /** Caches the compiler's results. Default: no cache */
   readonly stage?: Stage;
 }
 
-/** Files that say which types the code sees besides its own; npm writes the second one with every installation. */
+/** Files that determine the types that user code imports. npm updates the second one with every installation. */
 const TYPE_SOURCES = ["tsconfig.json", "node_modules/.package-lock.json"];
 
 /**
- * Reports statements that drop a promise, in the files of the user's that generated code imports, and in those that these import.
+ * Reports floating promises in the user files that generated code imports, and in the files that these import.
  *
- * Types are looked at only if one of the files has a statement that could drop a promise, and if the files, or the types that they see, are
- * other than in an earlier run.
+ * Types are only checked if a file has a statement that could drop a promise, and if the files or the types that they use have changed since the
+ * cached run.
  */
 export async function checkPromises(
   model: ProjectModel,
@@ -208,7 +209,7 @@ export async function checkPromises(
   const imported = files.filter(({ path, owner }) => owner === "user" && isImported(path)).map(({ path }) => path);
   const seen = filesSeenFrom(imported, byPath);
   const reached = seen.filter(({ path }) => !path.startsWith("src/generated/"));
-  // A stub that nobody has filled in drops nothing.
+  // Unmodified stubs contain no floating promises.
   const isWritten = reached.some(({ path }) => present.has(path));
   const candidatesIn = stage(
     "statements",
@@ -261,7 +262,7 @@ function promiseDiagnostic(
   };
 }
 
-/** Returns the dependent whose function a statement is in, as `controller/dependent`; undefined if that is not plain to see. */
+/** Returns the dependent whose function contains a statement, as `controller/dependent`; undefined if it cannot be determined. */
 function dependentOf(file: string, declaration: string | undefined, model: ProjectModel): string | undefined {
   const names = nameResources(model);
   for (const controller of model.controllers) {

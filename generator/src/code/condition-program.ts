@@ -6,39 +6,39 @@ import { codegenModule } from "../emit/runtime-symbols.js";
 import { loadLibrary } from "../model/typescript.js";
 import { packageFile } from "../package-file.js";
 
-/** What the compiler says about a part of a file. */
+/** A problem that the compiler reports in a part of a file. */
 export interface ProgramProblem {
   readonly message: string;
   readonly start: number;
 }
 
-/** A part of a file, by offsets. */
+/** A range of offsets in a file. */
 export interface TextRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** What an expression comes to: true or false, or the name of an object. */
+/** Required result of an expression: `decision` is a boolean, `name` a string or undefined, `value` a scalar or undefined. */
 export type ExpressionResult = "decision" | "name" | "value";
 
-/** A program that can be asked about its expressions. */
+/** A compiled program whose expressions can be checked one by one. */
 export interface ConditionProgram {
-  /** Returns what is wrong with the expression in a range: `result` is what it has to come to. */
+  /** Returns the problems of the expression in a range. `result` is its required result. */
   problemsIn(path: string, range: TextRange, result: ExpressionResult): ProgramProblem[];
 }
 
-/** A file that exists in memory alone. */
+/** A file that exists only in memory. */
 export interface MemoryFile {
-  /** Relative to a root of its own. */
+  /** Path relative to the virtual root of the program. */
   readonly path: string;
   readonly content: string;
-  /** Stands for the content, if that is not made yet. */
+  /** Replaces the content in cache keys if the content is not generated yet. */
   readonly digest?: string | undefined;
 }
 
 const compiler = loadLibrary("typescript");
 
-// A root that no disk has, so that nothing of the user's project, such as an older generated file, is taken instead.
+// A root that does not exist on disk, so that no file of the project, such as outdated generated code, is resolved instead.
 const ROOT = "/__gen-operator__";
 
 const OPTIONS: ts.CompilerOptions = {
@@ -46,9 +46,9 @@ const OPTIONS: ts.CompilerOptions = {
   lib: ["lib.es2023.d.ts"],
   module: compiler.ModuleKind.NodeNext,
   moduleResolution: compiler.ModuleResolutionKind.NodeNext,
-  // A condition sees what it is given and the language, whatever types are installed.
+  // A condition sees its arguments and the language, regardless of the installed types.
   types: [],
-  // Nobody replaces the libraries, and looking for replacements takes longer than reading most of them.
+  // Looking for replacements of the lib files takes longer than reading most of them.
   libReplacement: false,
   strict: true,
   exactOptionalPropertyTypes: true,
@@ -57,7 +57,7 @@ const OPTIONS: ts.CompilerOptions = {
   noEmit: true,
 };
 
-/** Compiles files in memory against the types of the runtime and of the built-in kinds that the generator came with. */
+/** Compiles files in memory against the types of the runtime and of the built-in kinds that are installed with the generator. */
 export function createConditionProgram(files: readonly MemoryFile[]): ConditionProgram {
   const texts = new Map(files.map(({ path, content }) => [`${ROOT}/${path}`, content]));
   const host = createHost(texts);
@@ -86,7 +86,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const typesFor = typesSeenBy(texts.values());
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
-    // Of each file, the compiler asks for the package around it.
+    // The compiler looks up the enclosing package of every file.
     getModuleResolutionCache: () => cache,
     jsDocParsingMode: compiler.JSDocParsingMode.ParseNone,
     directoryExists: undefined,
@@ -111,7 +111,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   });
 }
 
-// What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.
+// TypeScript suggests installing types for these globals, which would not help: conditions never see them.
 const MISSING_ENVIRONMENT: ReadonlySet<number> = new Set([2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2868]);
 
 function messageOf({ code, messageText }: ts.Diagnostic): string {
@@ -131,7 +131,7 @@ function expressionIn(source: ts.SourceFile, { start, end }: TextRange): ts.Expr
   return found;
 }
 
-/** Checks that an expression is true or false, or a promise of that. */
+/** Checks that the type of an expression is boolean, or a promise of boolean. */
 function checkResult(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
   const type = checker.getTypeAtLocation(expression);
   const result = checker.getAwaitedType(type) ?? type;
@@ -144,7 +144,7 @@ function checkResult(expression: ts.Expression, checker: ts.TypeChecker): Progra
   return [{ message: `a condition must be true or false, and this is of type '${text}'; ${advice}`, start }];
 }
 
-/** Checks that an expression is a text, or undefined. */
+/** Checks that the type of an expression is string or undefined. */
 function checkName(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
   const type = checker.getTypeAtLocation(expression);
   const isAny = (type.flags & compiler.TypeFlags.Any) !== 0;
@@ -157,7 +157,7 @@ function checkName(expression: ts.Expression, checker: ts.TypeChecker): ProgramP
   return [{ message, start: expression.getStart() }];
 }
 
-/** Checks that an expression is a text, a number, true or false, or undefined: another value can be told from it. */
+/** Checks that the type of an expression is a scalar or undefined, so that changes of the value can be detected. */
 function checkValue(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
   const type = checker.getTypeAtLocation(expression);
   const isAny = (type.flags & compiler.TypeFlags.Any) !== 0;
@@ -178,12 +178,15 @@ function adviceFor(type: ts.Type, checker: ts.TypeChecker): string {
   return isOptional ? "compare it, for example with !== undefined" : "compare it with a value";
 }
 
-/** What is parsed of libraries and the runtime, which do not change while the generator runs; half the time of a check goes there. */
+/**
+ * Parsed files of libraries and the runtime, by path. They do not change while the generator runs, and parsing them takes half the time of a check.
+ */
 const libraryFiles = new Map<string, ts.SourceFile | undefined>();
 
 /**
- * Parses a file of a library without its comments, once: they change no type, are most of its text, and cost the compiler more than a
- * regular expression.
+ * Parses a file of a library without its doc comments, and caches the result.
+ *
+ * Comments do not affect types but are most of the text, and the compiler takes longer to skip them than a regular expression to remove them.
  */
 export function parseLibrary(
   path: string,
@@ -197,19 +200,24 @@ export function parseLibrary(
   return libraryFiles.get(path);
 }
 
-/** Returns where code finds the types of a module. A class that is declared twice would be two classes. */
+/**
+ * Returns the function that resolves a module to its types. All files use the same declarations: a class declared in two files would be two classes.
+ */
 export function typesSeenBy(texts: Iterable<string>): (module: string) => string {
   for (const text of texts) if (OTHER_DOOR.test(text)) return typesOf;
   return typesOfCode;
 }
 
-/** An import of the runtime that is not one of generated code. */
+/** Matches an import of the runtime other than its entry point for generated code. */
 const OTHER_DOOR = /["']@gen-operator\/runtime(?!\/codegen["'])/;
 
-/** The files with the types of the runtime and of the built-in kinds that were imported so far. */
+/** Files with the types of the runtime and of the built-in kinds that are resolved so far. */
 const ownFiles = new Set<string>();
 
-/** Returns the file that an import of such types leads to; undefined for any other import. Looking for it would take longer than reading it. */
+/**
+ * Returns the file that an import of such types resolves to; undefined for any other import. The lookup of the compiler would take longer than
+ * reading the file.
+ */
 export function ownFileOf(module: string, from: string, typesFor: (module: string) => string): string | undefined {
   const isBeside = module.startsWith(".") && ownFiles.has(from);
   if (!isBeside && !isOwnPackage(module)) return undefined;
@@ -218,14 +226,14 @@ export function ownFileOf(module: string, from: string, typesFor: (module: strin
   return file;
 }
 
-/** Tells whether a module is of the runtime or of the built-in kinds, as opposed to a file of the project. */
+/** Returns whether a module belongs to the runtime or to the built-in kinds. */
 export function isOwnPackage(module: string): boolean {
   return module.startsWith("@gen-operator/");
 }
 
 const found = new Map<string, string>();
 
-/** Returns the file with the types of such a module: it is where Node finds it for the generator. */
+/** Returns the file with the types of a module of ours, resolved as Node.js resolves the module from the generator. */
 export function typesOf(module: string): string {
   const known = found.get(module) ?? findTypes(module);
   found.set(module, known);
@@ -240,10 +248,13 @@ function findTypes(module: string): string {
   return file;
 }
 
-/** What generated code sees of the runtime, in one file: the compiler reads it in less time than eighty. The published program has it. */
+/**
+ * The types of the runtime's entry point for generated code, bundled into one file because reading about eighty files is slower. Only in the
+ * published package.
+ */
 const inOneFile = fileURLToPath(packageFile("dist/codegen.d.ts"));
 
-/** Returns the file with the types of a module for code that sees nothing else of the runtime than generated code does. */
+/** Returns the types of a module for code that imports nothing of the runtime but its entry point for generated code. */
 function typesOfCode(module: string): string {
   return module === codegenModule && existsSync(inOneFile) ? inOneFile : typesOf(module);
 }

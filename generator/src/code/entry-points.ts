@@ -29,22 +29,22 @@ const compiler = loadLibrary("typescript");
 const ARGUMENTS: Value = { kind: "arguments" };
 const CONTEXT: Value = { kind: "context" };
 
-/** A function that the runtime calls, and what with. */
+/** A user function that the runtime calls, with the values of its arguments. */
 interface EntryPoint {
   readonly path: string;
-  /** The name under which it is exported, or that of the member of an exported constant. */
+  /** Name of the exported function, or of a member of the exported `constant`. */
   readonly name: string;
   readonly constant?: "external" | "operations" | "source";
   readonly values: readonly (Value | undefined)[];
 }
 
-/** The code, and what follows values through it. */
+/** The program, and the follower that tracks values through it. */
 export interface Followers {
   readonly program: SourceProgram;
   readonly follower: ReadFollower;
 }
 
-/** Follows all that the runtime hands to the code of a controller. */
+/** Follows all values that the runtime passes to the code of a controller. */
 export function followController(
   controller: ControllerModel,
   { folder, sources }: { readonly folder: string; readonly sources: readonly TrackedSource[] },
@@ -52,7 +52,7 @@ export function followController(
 ): void {
   for (const entry of entryPointsOf(controller, folder, sources)) {
     const file = program.fileAt(entry.path);
-    // A file that is not there is written as a stub, which reads nothing.
+    // A missing file is generated as a stub, which reads nothing.
     if (file === undefined) continue;
     const found = functionAt(entry, file, program);
     if (found === undefined) follower.giveUp(file);
@@ -61,7 +61,7 @@ export function followController(
   followReconciler(folder, { program, follower });
 }
 
-/** Returns the expressions of a controller as files, each with one function that the runtime calls. */
+/** Returns each expression of a controller as a file with one function that the runtime calls. */
 export function expressionFiles(controller: ControllerModel, folder: string, locate: LocateExpression): CodeFile[] {
   return expressionsOf(controller, folder, []).map(({ path, parameters, expression }) => {
     const head = `export const entry = (${parameters}) => (\n`;
@@ -121,7 +121,7 @@ function entryOf({ path, values }: { readonly path: string; readonly values: rea
   return { path, name: "entry", values };
 }
 
-/** Returns the functions of the user's that belong to one dependent. */
+/** Returns the user functions of one dependent. */
 function functionsOfDependent(dependent: DependentModel, folder: string): EntryPoint[] {
   const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
   const constant = isKubernetes(dependent) ? {} : { constant: "external" as const };
@@ -134,7 +134,7 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
       path,
       name: capability,
       ...constant,
-      // What is desired and live comes first.
+      // The first arguments are the desired and the live resource.
       values: capability === "update" ? [undefined, undefined, ARGUMENTS] : [undefined, ARGUMENTS],
     })),
     ...(isKubernetes(dependent) ? ownOperationsOf(dependent) : []).map((operation) => ({
@@ -150,7 +150,7 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
   ];
 }
 
-// Not among those above, which read what they wait for: these are called before them.
+// Separate from functionsOfDependent: these functions run before the dependencies are reconciled, so they may not read them.
 function findersOf(dependent: DependentModel, folder: string): EntryPoint[] {
   if (isKubernetes(dependent)) return [];
   const { source, isSelected } = dependent.external;
@@ -165,7 +165,7 @@ function findersOf(dependent: DependentModel, folder: string): EntryPoint[] {
   ];
 }
 
-/** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */
+/** Follows the arguments of the functions and expressions of one dependent. A function that cannot be resolved is skipped. */
 export function followDependent(
   dependent: DependentModel,
   { controller, folder }: { readonly controller: ControllerModel; readonly folder: string },
@@ -186,7 +186,7 @@ export function followPrimary(controller: ControllerModel, folder: string, { pro
   const entries = [...entryPointsOf(controller, folder, []), ...sourceFunctionsOf(controller, folder)];
   for (const entry of entries) {
     const file = program.fileAt(entry.path);
-    // A file that is not there is written as a stub, which reads nothing.
+    // A missing file is generated as a stub, which reads nothing.
     if (file === undefined) continue;
     const declaration = program.exportOf(file, entry.constant ?? entry.name);
     if (declaration === undefined) continue;
@@ -200,7 +200,7 @@ export function followPrimary(controller: ControllerModel, folder: string, { pro
   followReconciler(folder, { program, follower });
 }
 
-/** Returns the functions of event sources that are called with the primary. */
+/** Returns the functions of event sources that receive the primary. */
 function sourceFunctionsOf({ eventSources }: ControllerModel, folder: string): EntryPoint[] {
   return eventSources.flatMap((source): EntryPoint[] => {
     const path = `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`;
@@ -210,7 +210,7 @@ function sourceFunctionsOf({ eventSources }: ControllerModel, folder: string): E
   });
 }
 
-/** Follows what the reconciler of a controller is called with. */
+/** Follows the arguments of the reconciler of a controller. */
 export function followReconciler(folder: string, { program, follower }: Followers): void {
   const file = program.fileAt(`src/${folder}/reconciler.ts`);
   if (file === undefined) return;
@@ -264,13 +264,13 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
   return [...conditions, ...ofPrimary, ...filters];
 }
 
-/** A member of a constant of the user's; without a function it cannot be looked into. */
+/** A member of a user constant. `function` is undefined if it cannot be resolved. */
 interface Member {
   readonly name?: string;
   readonly function: FunctionNode | undefined;
 }
 
-/** Returns the functions of a constant that is an object: a reconciler, or what finds and changes an external resource. */
+/** Returns the functions of a constant that is an object literal, such as a reconciler or the functions of an external dependent. */
 function membersOf(declaration: ts.Declaration | undefined, program: SourceProgram): Member[] {
   const object = declaration === undefined ? undefined : constantOf(declaration);
   if (object === undefined || !compiler.isObjectLiteralExpression(object)) return [{ function: undefined }];

@@ -4,39 +4,39 @@ import type { SourcePosition } from "../diagnostic.js";
 import { loadLibrary, unwrap } from "../model/typescript.js";
 import { type MemoryFile, ownFileOf, parseLibrary, typesSeenBy } from "./condition-program.js";
 
-/** A statement whose promise nobody waits for. */
+/** A statement that drops a promise. */
 export interface FloatingPromise {
-  /** The beginning of the statement: `unregister`, of `unregister(id)`. */
+  /** Beginning of the statement, for example `unregister` for `unregister(id)`. */
   readonly expression: string;
-  /** Whether it is a list of promises. */
+  /** True for a list of promises. */
   readonly isList: boolean;
-  /** The name of the declaration of the file that the statement is in. */
+  /** Name of the top-level declaration that contains the statement. */
   readonly declaration?: string | undefined;
   readonly position: SourcePosition;
 }
 
-/** What is searched. */
+/** Input of {@link findFloatingPromises}. */
 export interface PromiseSearch {
-  /** The folder of the project. */
+  /** Folder of the project. */
   readonly root: string;
-  /** The files of the project, as they are after the run. */
+  /** Files of the project with their content after the generation. */
   readonly files: readonly MemoryFile[];
-  /** The files to begin with. */
+  /** Root files of the program. */
   readonly imported: readonly string[];
-  /** The files to search. */
+  /** Files to search for statements. */
   readonly candidates: readonly string[];
 }
 
 const compiler = loadLibrary("typescript");
 const { SyntaxKind, TypeFlags } = compiler;
 
-/** Tells whether a file has a statement that may drop a promise; the types of its expression have the last word. */
+/** Returns whether a file has a statement that could drop a promise. Types decide whether it does. */
 export function mayDropPromise({ path, content }: MemoryFile): boolean {
   const source = compiler.createSourceFile(path, content, compiler.ScriptTarget.ES2022);
   return statementsIn(source).some(({ expression }) => droppedBy(expression).length > 0);
 }
 
-/** Finds the statements that drop a promise. Their semantics are those of typescript-eslint's `no-floating-promises`. */
+/** Finds the statements that drop a promise, with the semantics of `no-floating-promises` of typescript-eslint. */
 export function findFloatingPromises({ root, files, imported, candidates }: PromiseSearch): FloatingPromise[] {
   const program = createProjectProgram(root, files, imported);
   const checker = program.checker;
@@ -61,7 +61,7 @@ export function findFloatingPromises({ root, files, imported, candidates }: Prom
 
 function statementsIn(source: ts.SourceFile): ts.ExpressionStatement[] {
   const found: ts.ExpressionStatement[] = [];
-  // A loop, as code may nest deeper than the stack allows.
+  // Iterative, because deeply nested code would overflow the stack.
   const left: ts.Node[] = [source];
   for (let node = left.pop(); node !== undefined; node = left.pop()) {
     if (compiler.isExpressionStatement(node)) found.push(node);
@@ -72,7 +72,7 @@ function statementsIn(source: ts.SourceFile): ts.ExpressionStatement[] {
   return found;
 }
 
-/** Returns the parts of an expression whose promises its statement would drop: `a()` and `b()` of `ok ? a() : b()`. */
+/** Returns the parts of an expression whose promises the statement would drop, for example `a()` and `b()` for `ok ? a() : b()`. */
 function droppedBy(expression: ts.Expression): ts.Expression[] {
   const dropped: ts.Expression[] = [];
   const left = [expression];
@@ -87,7 +87,7 @@ function droppedBy(expression: ts.Expression): ts.Expression[] {
   return dropped;
 }
 
-/** Tells whether an expression is awaited, assigned, `void`, or a value that is no object. */
+/** Returns whether an expression is awaited, marked with `void`, or evaluates to a primitive value. */
 function isSettled(node: ts.Expression): boolean {
   return (
     compiler.isAwaitExpression(node) ||
@@ -110,7 +110,7 @@ function isDropped(expression: ts.Expression, checker: ts.TypeChecker): boolean 
   return isThenable(type, expression, checker) && !isHandled(expression, checker);
 }
 
-/** Tells whether a failure of a promise is handled: by `catch`, by the second argument of `then`, or before a `finally`. */
+/** Returns whether the rejection of a promise is handled: by `catch`, by the second argument of `then`, or by either of them before `finally`. */
 function isHandled(expression: ts.Expression, checker: ts.TypeChecker): boolean {
   const call = unwrap(expression, compiler);
   if (!compiler.isCallExpression(call)) return false;
@@ -128,7 +128,7 @@ function isCallable(type: ts.Type): boolean {
   return partsOf(type).some((part) => part.getCallSignatures().length > 0);
 }
 
-/** Tells whether a type, or a part of a union, has a method `then` that takes a function. */
+/** Returns whether a type, or a member of a union, has a `then` method that takes a function. */
 function isThenable(type: ts.Type, at: ts.Node, checker: ts.TypeChecker): boolean {
   return partsOf(checker.getApparentType(type)).some((part) => {
     const method = checker.getApparentType(part).getProperty("then");
@@ -150,12 +150,12 @@ function partsOf(type: ts.Type): readonly ts.Type[] {
   return type.isUnion() ? type.types : [type];
 }
 
-/** Returns what a message calls an expression: of a call, what is called. */
+/** Returns the part of an expression to show in a message; for a call, the called expression. */
 function nameOf(expression: ts.Expression): ts.Node {
   return compiler.isCallExpression(expression) ? expression.expression : expression;
 }
 
-/** Returns the name of the declaration of a file that a node is in. */
+/** Returns the name of the top-level declaration that contains a node. */
 function declarationAround(node: ts.Node, source: ts.SourceFile): string | undefined {
   let top = node;
   while (top.parent !== source) top = top.parent;
@@ -165,14 +165,14 @@ function declarationAround(node: ts.Node, source: ts.SourceFile): string | undef
   return declaration !== undefined && compiler.isIdentifier(declaration.name) ? declaration.name.text : undefined;
 }
 
-/** The code of a project with its types. */
+/** The type-checked code of a project. */
 interface ProjectProgram {
   readonly checker: ts.TypeChecker;
-  /** Returns a file by its path in the project. */
+  /** Returns a source file by its path in the project. */
   fileAt(path: string): ts.SourceFile | undefined;
 }
 
-/** How a project without tsconfig.json is compiled. */
+/** Compiler options of a project without tsconfig.json. */
 const DEFAULTS: ts.CompilerOptions = {
   target: compiler.ScriptTarget.ES2022,
   lib: ["lib.es2023.d.ts", "lib.esnext.disposable.d.ts"],
@@ -181,8 +181,8 @@ const DEFAULTS: ts.CompilerOptions = {
 };
 
 /**
- * Compiles code of a project: the given files as they are after the run, the types of the runtime and of the built-in kinds that the
- * generator came with, and the packages that the project has installed. What is not installed has the type `any`.
+ * Creates a program of the given files, the types of the runtime and of the built-in kinds that are installed with the generator, and the packages
+ * installed in the project. Imports of missing packages have type `any`.
  */
 function createProjectProgram(root: string, files: readonly MemoryFile[], imported: readonly string[]): ProjectProgram {
   const folder = root.replaceAll("\\", "/").replace(/\/$/, "");
@@ -196,7 +196,7 @@ function createProjectProgram(root: string, files: readonly MemoryFile[], import
 
 function readOptions(folder: string): ts.CompilerOptions {
   const file = `${folder}/tsconfig.json`;
-  // Which files it includes does not matter, and takes a while to find out.
+  // The included files are not needed, and listing them is slow.
   const system = { ...compiler.sys, readDirectory: () => [] };
   const stated = compiler.sys.fileExists(file)
     ? compiler.parseJsonSourceFileConfigFileContent(compiler.readJsonConfigFile(file, system.readFile), system, folder)
@@ -216,7 +216,7 @@ function createHost(
   const typesFor = typesSeenBy(
     [...files.values()].flatMap(({ digest, content }) => (digest === undefined ? [content] : [])),
   );
-  // What is on disk there may be older than what this run writes.
+  // A generated file on disk that this generation does not emit is outdated.
   const isOutdated = (path: string) => path.startsWith(`${folder}/src/generated/`) && !files.has(path);
   const libraries = posix.dirname(host.getDefaultLibFileName(options).replaceAll("\\", "/"));
   const own = new Set<string>();
@@ -224,7 +224,7 @@ function createHost(
     getCurrentDirectory: () => folder,
     getModuleResolutionCache: () => cache,
     jsDocParsingMode: compiler.JSDocParsingMode.ParseNone,
-    // The folders of files that are still to be written may be missing.
+    // Folders of files that are not yet written may be missing.
     directoryExists: (path: string) => path.startsWith(`${folder}/src`) || directoryExists?.(path) !== false,
     fileExists: (path: string) => files.has(path) || (!isOutdated(path) && fileExists(path)),
     readFile: (path: string) => files.get(path)?.content ?? readFile(path),
@@ -256,7 +256,7 @@ function createHost(
     try {
       return ownFileOf(module, from, typesFor);
     } catch {
-      // A package of ours that the generator does not come with.
+      // A package of ours that is not installed with the generator.
       return undefined;
     }
   }

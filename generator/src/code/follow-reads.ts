@@ -1,8 +1,8 @@
-// Follows the objects of event sources through the user's code, and notes what is read of them.
+// Follows objects of event sources through user code and records the fields that it reads.
 //
-// Promises: what is read is noted, or the whole is. It knows property chains, destructuring, constants, loops, the methods of lists with
-// functions written in place, and functions of the project that are called by name. Whatever else becomes of an object - it is passed on,
-// spread, returned, stored, or given another type - somebody may read all of it.
+// Every read is recorded, or else the whole object is. The analysis understands property chains, destructuring, constants, loops, array methods with
+// inline callbacks, and project functions that are called by name. Any other use of an object (passing it to unknown code, spreading, returning, or
+// storing it, or assigning it another type) counts as a read of the whole object.
 import type ts from "typescript";
 import type { FieldPath } from "../model/schema.js";
 import { loadLibrary, unwrap } from "../model/typescript.js";
@@ -20,15 +20,15 @@ import {
 const compiler = loadLibrary("typescript");
 const { SyntaxKind } = compiler;
 
-/** What of a context calls functions with the primary, wherever these are written. */
+/** Members of the context that call functions with the primary, wherever these functions are written. */
 const CALLS_WITH_PRIMARY: ReadonlySet<string> = new Set(["workflows", "expectations"]);
 
-/** Follows values from where the runtime hands them over. */
+/** Follows values from the parameters in which the runtime passes them. */
 export class ReadFollower {
   readonly #program: SourceProgram;
   readonly #log: ReadLog;
   readonly #followed = new Set<string>();
-  /** Where what a function returns ends up, for functions that are written in place. */
+  /** Consumers of the values that inline callbacks return. */
   readonly #results = new Map<FunctionNode, (value: Value, node: ts.Node) => void>();
 
   constructor(program: SourceProgram, log: ReadLog) {
@@ -36,7 +36,7 @@ export class ReadFollower {
     this.#log = log;
   }
 
-  /** Follows what a parameter, a variable or a part of one is given. */
+  /** Follows a value into a parameter, a variable, or a binding element. */
   bind(declaration: ts.ParameterDeclaration | ts.VariableDeclaration | ts.BindingElement, value: Value): void {
     const type = compiler.isBindingElement(declaration) ? undefined : declaration.type;
     if (type !== undefined && !this.#keepsType(type, value)) return this.#escape(value, type);
@@ -45,7 +45,7 @@ export class ReadFollower {
     this.#bindName(declaration.name, value);
   }
 
-  /** Notes that anything may be read from here on. */
+  /** Records that anything may be read from here on. */
   giveUp(node: ts.Node): void {
     this.#log.readPrimary([], this.#program.positionOf(node));
     this.#giveUpSecondaries(node);
@@ -58,7 +58,7 @@ export class ReadFollower {
     this.#log.invoke();
   }
 
-  // The types that are generated for what is kept stay right when the code changes; a type that says more would let it read more.
+  // The generated types of cached objects follow the cached fields. Any other annotation could expose more fields.
   #keepsType(type: ts.TypeNode, value: Value): boolean {
     if (value.kind === "list") return this.#keepsType(type, value.of);
     if (value.kind !== "object") return type.kind !== SyntaxKind.AnyKeyword && type.kind !== SyntaxKind.UnknownKeyword;
@@ -94,7 +94,7 @@ export class ReadFollower {
     if (next !== undefined) this.bind(element, next);
   }
 
-  /** Follows an expression that stands for a value to its uses. */
+  /** Follows the uses of an expression with a known value. */
   #use(node: ts.Node, value: Value): void {
     if (!this.#isNew(node, value)) return;
     const { parent } = node;
@@ -125,7 +125,7 @@ export class ReadFollower {
 
   #useField(access: ts.PropertyAccessExpression | ts.ElementAccessExpression, name: string, value: Value): void {
     const call = callOf(access);
-    // A method of an object, which may look at all of it.
+    // A method of the primary, which may read all of it.
     if (value.kind === "primary" && call !== undefined) return this.#escape(value, access);
     if (value.kind === "context" && CALLS_WITH_PRIMARY.has(name))
       this.#log.readPrimary([], this.#program.positionOf(access));
@@ -152,7 +152,7 @@ export class ReadFollower {
   #useInCall(call: ts.CallExpression, node: ts.Node, value: Value): void {
     if (call.expression === node)
       return value.kind === "lookup" ? this.#lookUp(call, { value, name: "" }, node) : this.#escape(value, node);
-    // These read no more of an object than what names it.
+    // These functions read only the identity of an object.
     if (value.kind === "primary" && this.#readsIdentity(call.expression)) return;
     const callee = resolveFunction(call.expression, this.#program);
     const parameter = parametersOf(callee)[call.arguments.findIndex((argument) => argument === node)];
@@ -202,7 +202,7 @@ export class ReadFollower {
     if (method.result === "flat") this.#use(call, list.of.kind === "list" ? list.of : list);
   }
 
-  /** Follows what a function that is given to a method of a list returns. */
+  /** Follows the return value of a callback of an array method. */
   #useResult(call: ts.CallExpression, { name, value, node }: { name: string; value: Value; node: ts.Node }): void {
     if (name === "map") return this.#use(call, { kind: "list", of: value });
     if (name === "flatMap") return this.#use(call, value.kind === "list" ? value : { kind: "list", of: value });
@@ -222,7 +222,7 @@ export class ReadFollower {
     this.#look(value, node);
   }
 
-  // A variable that may get another value is no name for this one.
+  // A variable that can be reassigned does not stand for one value.
   #useInVariable(declaration: ts.VariableDeclaration, value: Value): void {
     const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
     if (isConstant) this.bind(declaration, value);
@@ -256,13 +256,13 @@ export class ReadFollower {
     return undefined;
   }
 
-  // Whether an object is there, and which one it is, needs nothing of it; what is inside of an object has to be kept to be there.
+  // Testing or comparing an object itself reads none of its fields, but a nested object must be cached to be found.
   #look(value: Value, node: ts.Node): void {
-    // The text of a list is that of what it holds.
+    // The string form of a list includes its elements.
     if (value.kind === "list") return this.#look(value.of, node);
     if (value.kind === "object" && value.path.length > 0)
       this.#log.read(value.source, value.path, this.#program.positionOf(node));
-    // Whether there are labels at all is a matter of each of them.
+    // Testing whether labels exist depends on each of them.
     if (value.kind === "primary" && value.path.length > 1)
       this.#log.readPrimary(value.path, this.#program.positionOf(node));
   }
@@ -276,7 +276,7 @@ export class ReadFollower {
       this.#log.readResult([]);
       this.#log.invoke();
     }
-    // Nothing leads from there to an object that belongs to no primary.
+    // `secondary` only provides objects of the primary, so this is not a lookup of other objects.
     else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
     else if (value.kind === "arguments") this.giveUp(node);
     else this.#giveUpSecondaries(node);
@@ -290,7 +290,7 @@ export class ReadFollower {
   }
 }
 
-/** Returns the text that an expression is: a literal, or a constant that is one. */
+/** Returns the string value of an expression that is a literal or a constant with a literal. */
 function textOf(expression: ts.Expression, program: SourceProgram): string | undefined {
   const plain = unwrap(expression, compiler);
   if (compiler.isStringLiteralLike(plain)) return plain.text;
@@ -304,7 +304,7 @@ function callOf(access: ts.Expression): ts.CallExpression | undefined {
   return compiler.isCallExpression(parent) && parent.expression === access ? parent : undefined;
 }
 
-/** Returns the way to the detail that `detailOf` is called for; to the whole result if that cannot be told. */
+/** Returns the path of the detail that a call of `detailOf` reads, or a prefix of it if the arguments are not literals. */
 function detailNamedIn(call: ts.CallExpression): FieldPath {
   const [dependent, condition] = call.arguments;
   if (dependent === undefined || !compiler.isStringLiteralLike(dependent)) return [];
@@ -318,7 +318,7 @@ function enclosingFunction(node: ts.Node): FunctionNode | undefined {
   return undefined;
 }
 
-/** Tells whether a node only looks at what stands in it. */
+/** Returns whether the parent node only tests the value of a node. */
 function isLook(parent: ts.Node, node: ts.Node): boolean {
   if (compiler.isPrefixUnaryExpression(parent) || compiler.isTypeOfExpression(parent)) return true;
   if (compiler.isTemplateSpan(parent)) return !compiler.isTaggedTemplateExpression(parent.parent.parent);
@@ -329,7 +329,7 @@ function isLook(parent: ts.Node, node: ts.Node): boolean {
   return compiler.isForStatement(parent) && parent.condition === node;
 }
 
-/** What a call leads to; `isWhole`: to something that may use all of it. */
+/** Values that a lookup returns. `isWhole` is set if the result may be read completely. */
 interface Lookup {
   readonly values: readonly Value[];
   readonly isWhole: boolean;
@@ -343,8 +343,8 @@ interface Facts {
 const NOTHING: Lookup = { values: [], isWhole: false };
 
 /**
- * Returns what is looked up by a call of `context.secondary`, `context.secondaries`, or of a method of `context.eventSources` or
- * `context.resources`; undefined if that cannot be told.
+ * Returns the result of a call of `context.secondary`, `context.secondaries`, or a method of `context.eventSources` or `context.resources`; undefined
+ * if it cannot be determined.
  */
 function lookupOf(
   call: ts.CallExpression | undefined,
@@ -357,7 +357,7 @@ function lookupOf(
     if (name !== "get" || first === undefined || !compiler.isStringLiteralLike(first)) return undefined;
     return { values: sources.filter(({ model }) => model.name === first.text).map(rootOf), isWhole: true };
   }
-  // All else of the operations is about the primary.
+  // All other operations concern the primary.
   if (value.kind === "resources" && name !== "of") return NOTHING;
   if (first !== undefined && compiler.isStringLiteralLike(first)) return NOTHING;
   const className = first === undefined ? undefined : classNameOf(first, program);
@@ -371,13 +371,13 @@ function lookupOf(
   return { values: value.isList ? found.map((of) => ({ kind: "list", of })) : found, isWhole: false };
 }
 
-/** Returns the class that a call of `context.secondary` or `context.secondaries` asks for; undefined if it asks for a source or a name besides. */
+/** Returns the class argument of a call of `context.secondary` or `context.secondaries`; undefined if the call also selects a source or a name. */
 function askedClassOf(call: ts.CallExpression, program: SourceProgram): string | undefined {
   const [first, second] = call.arguments;
   return first === undefined || second !== undefined ? undefined : classNameOf(first, program);
 }
 
-/** Returns the name under which a class was imported from generated code; another file may give it another name. */
+/** Returns the exported name of a class of generated code; the importing file may rename it. */
 function classNameOf(expression: ts.Expression, program: SourceProgram): string | undefined {
   if (!compiler.isIdentifier(expression)) return undefined;
   const declaration = program.importOf(expression);
@@ -393,7 +393,7 @@ function isFromGeneratedCode({ parent: { parent: clause } }: ts.ImportSpecifier)
   );
 }
 
-/** Returns the event source that options name; empty if they name none, undefined if that cannot be told. */
+/** Returns the event source that the options select; empty if they select none, undefined if it cannot be determined. */
 function sourceNameIn(options: ts.Expression | undefined): string | undefined {
   if (options === undefined) return "";
   if (!compiler.isObjectLiteralExpression(options)) return undefined;
@@ -409,13 +409,13 @@ function sourceNameIn(options: ts.Expression | undefined): string | undefined {
   return name;
 }
 
-/** What a method of a list does with its elements. */
+/** How an array method uses the elements. */
 interface ListMethod {
-  /** What the parameters of the function that it is given are; empty if it is given none. */
+  /** Roles of the parameters of the callback; empty if the method takes none. */
   readonly parameters: readonly ("element" | "list" | "other")[];
-  /** What it returns of the list, besides what the function returns. */
+  /** What the call returns of the list, apart from the result of the callback. */
   readonly result: "element" | "list" | "flat" | "nothing";
-  /** Whether it looks at the elements itself. */
+  /** True if the method itself compares or prints the elements. */
   readonly looksAt?: boolean;
 }
 
@@ -448,10 +448,10 @@ const METHODS: { readonly [name: string]: ListMethod } = {
   join: { parameters: [], result: "nothing", looksAt: true },
 };
 
-/** Returns what a method of a list does; undefined if that is not known. */
+/** Returns how an array method uses the elements; undefined for unknown methods. */
 function listMethodOf(name: string, call: ts.CallExpression): ListMethod | undefined {
   if (name === "reduce" || name === "reduceRight") {
-    // Without a value to start with, the first element is it.
+    // Without an initial value, the accumulator starts with the first element.
     const startsWithElement = call.arguments.length < 2;
     return {
       parameters: [startsWithElement ? "element" : "other", "element", "other", "list"],

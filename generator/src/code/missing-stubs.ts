@@ -5,13 +5,13 @@ import { reconcilerPathOf } from "../emit/stubs.js";
 import type { ControllerModel, ProjectModel } from "../model/project-model.js";
 import { MISSING_RECONCILER, MISSING_STUB } from "./rules.js";
 
-/** Where the spec of a controller states something. */
+/** Returns the position of a setting in the spec of a controller. */
 export type LocateSetting = (
   controller: ControllerModel,
   path: readonly string[],
 ) => Pick<Diagnostic, "position" | "path">;
 
-/** Reports stubs that are not there, although generated code imports them; `moved` are those that the next run moves there. */
+/** Reports missing stubs that generated code imports. `moved` lists the paths to which the next generation moves existing code. */
 export function checkMissingStubs(
   model: ProjectModel,
   files: readonly OutputFile[],

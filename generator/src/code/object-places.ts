@@ -25,24 +25,26 @@ interface NamedCode {
   readonly program: SourceProgram;
 }
 
-/** A part of what a function names its object by, where it stands; without a text if it is more than texts and fields of the primary. */
+/** The node of a name or a namespace. `text` is undefined unless it consists of literals and fields of the primary. */
 interface NamePart {
   readonly node: ts.Node;
   readonly text: string | undefined;
 }
 
-/** What a dependent names its object by. */
+/** The name of the object that a dependent returns from `desired`. */
 interface NamedDependent {
   readonly code: NamedCode;
   readonly dependent: KubernetesDependentModel;
   readonly name: NamePart;
-  /** Absent if the function leaves it to the runtime. */
+  /** Absent if the function does not set a namespace. */
   readonly namespace?: NamePart;
 }
 
 /**
- * Finds dependents whose functions name the same object, and namespaces that cannot be, where that is plain to see: the name is made of texts
- * and fields of the primary alone. All else is left to the operator, which refuses to write it.
+ * Reports dependents whose functions name the same object, and namespaces that are not possible.
+ *
+ * Only names that consist of literals and fields of the primary are checked. At run time, the operator refuses to write the object of another
+ * dependent.
  */
 export function checkObjectNames(controllers: readonly NamedCode[]): Diagnostic[] {
   const named = controllers.flatMap((code) =>
@@ -58,7 +60,7 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
     if (key === undefined) return [];
     const others = known.get(key) ?? [];
     known.set(key, [...others, each]);
-    // Two that have conditions may take turns.
+    // The conditions of two conditional dependents may exclude each other.
     const other = others.find(({ dependent }) => !isConditional(dependent) || !isConditional(each.dependent));
     if (other === undefined) return [];
     const { code, dependent, name } = each;
@@ -75,14 +77,14 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
   });
 }
 
-/** Returns a key that all names of one object share, as far as the code shows it. */
+/** Returns a key that is equal for equal objects; undefined if the code does not determine the object. */
 function nameKeyOf({ code: { controller }, dependent, name, namespace }: NamedDependent): string | undefined {
   const { resource, cluster = "", bulk } = dependent;
   const stated = namespace === undefined ? OWN_NAMESPACE : namespace.text;
   const place = resource.scope === "Cluster" ? "" : (dependent.namespace ?? stated);
   if (bulk !== undefined || name.text === undefined || place === undefined) return undefined;
   const { primary, settings, filters } = controller;
-  // Controllers that limit what they watch may share a kind without sharing an object.
+  // Controllers with filters or selectors may share a kind without sharing an object.
   const { labelSelector, fieldSelector, namespaces } = settings;
   const isLimited = [labelSelector, fieldSelector, namespaces].some((limit) => limit !== undefined);
   const isApart = isLimited || Object.keys(filters).length > 0;
@@ -94,7 +96,7 @@ function isConditional({ conditions }: KubernetesDependentModel): boolean {
   return conditions.activationCondition !== undefined || conditions.reconcilePrecondition !== undefined;
 }
 
-/** Checks a namespace that is stated as a text against the owner of the object and the watched namespaces. */
+/** Checks a literal namespace against the namespace of the owner and the watched namespaces. */
 function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
   const { name, resource, deletion } = dependent;
   const { primary, settings } = code.controller;
@@ -126,7 +128,7 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   ];
 }
 
-/** Returns what a dependent names its object by; undefined unless its function returns one object, and says so in plain words. */
+/** Returns the name that `desired` gives its object; undefined unless the function returns a single object with literal metadata. */
 function nameOf(dependent: KubernetesDependentModel, code: NamedCode): NamedDependent | undefined {
   const { program, folder } = code;
   if (dependent.mode === "readOnly") return undefined;
@@ -152,7 +154,7 @@ function partIn(
 ): NamePart | undefined {
   const property = fieldOf(metadata, field);
   if (property === undefined) return undefined;
-  // `{ name }` stands for the constant of this name.
+  // `{ name }` refers to the constant `name`.
   const node = compiler.isPropertyAssignment(property) ? property.initializer : (property.name as ts.Identifier);
   return { node, text: plainTextOf(node, { function: desired, program }) };
 }
@@ -161,7 +163,7 @@ function displayed(template: string): string {
   return template.includes("${") ? `\`${template}\`` : quote(template);
 }
 
-/** How `plainTextOf` writes the namespace of the primary. */
+/** The text that `plainTextOf` returns for the namespace of the primary. */
 const OWN_NAMESPACE = "${primary.metadata.namespace}";
 
 interface NamespaceCode {
@@ -170,7 +172,7 @@ interface NamespaceCode {
   readonly program: SourceProgram;
 }
 
-/** Warns of objects, alone and in bulk, that a function puts into a namespace which the author of the primary chooses. */
+/** Warns about functions that create objects, single or in bulk, in a namespace that the author of the primary chooses. */
 export function checkChosenNamespaces(code: NamespaceCode): Diagnostic[] {
   const { controller, program } = code;
   const { primary } = controller;
@@ -186,7 +188,7 @@ export function checkChosenNamespaces(code: NamespaceCode): Diagnostic[] {
 
 function chosenNamespacesOf(dependent: KubernetesDependentModel, { folder, program }: NamespaceCode): ts.Expression[] {
   const { mode, resource, deletion } = dependent;
-  // An object that the primary owns cannot be elsewhere.
+  // An object with an owner reference is in the namespace of the primary.
   if (mode === "readOnly" || resource.scope === "Cluster" || deletion === "garbageCollected") return [];
   const file = program.fileAt(`src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`);
   const desired = file === undefined ? undefined : functionOf(program.exportOf(file, "desired"), program);
@@ -199,7 +201,7 @@ function chosenNamespacesOf(dependent: KubernetesDependentModel, { folder, progr
   });
 }
 
-/** Finds the namespaces of the objects that a function makes, wherever in it, or in functions that it calls, they are written. */
+/** Finds the namespace expressions of all objects that a function creates, directly or in functions that it calls. */
 class StatedNamespaces {
   readonly #choices: PrimaryChoices;
   readonly #program: SourceProgram;
@@ -217,7 +219,7 @@ class StatedNamespaces {
     }
     if (compiler.isObjectLiteralExpression(node)) {
       const metadata = fieldOf(node, "metadata");
-      // Metadata inside of it, such as that of a pod template, belongs to no object of its own.
+      // Nested metadata, such as that of a pod template, is not that of an object.
       if (metadata !== undefined) return this.#valueOf(metadata).flatMap((value) => this.#namespacesOf(value));
     }
     const called = compiler.isCallExpression(node) ? this.#choices.functionsOf(node) : [];
@@ -255,21 +257,21 @@ class StatedNamespaces {
     return constant === undefined ? [] : this.#objectsOf(constant, seen);
   }
 
-  // `{ namespace }` stands for the variable of this name.
+  // `{ namespace }` refers to the variable `namespace`.
   #valueOf(property: ts.ObjectLiteralElementLike): ts.Expression[] {
     if (compiler.isPropertyAssignment(property)) return [property.initializer];
     return compiler.isShorthandPropertyAssignment(property) ? [property.name] : [];
   }
 }
 
-// Tells whether a value comes from what the author of a primary wrote.
+// Decides whether a value derives from a field that the author of a primary sets.
 //
-// Follows constants, destructuring, loops, callbacks, and functions of the project that are called by name. What a function of a library
-// returns comes from all that it is called with. A choice between constants, `spec.isLarge ? "a" : "b"`, is none of the author's.
+// Follows constants, destructuring, loops, callbacks, and project functions that are called by name. The result of a library function derives from
+// all of its arguments. A choice between constants, such as `spec.isLarge ? "a" : "b"`, does not count.
 
 const { SyntaxKind } = compiler;
 
-/** What of a primary its author does not choose, or has the right to: the namespace is one in which they may create it. */
+/** Fields of a primary that its author cannot choose freely: the namespace is one in which they are allowed to create the primary. */
 const GIVEN: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata.namespace", "metadata.uid"]);
 
 const COMPARISONS: ReadonlySet<ts.SyntaxKind> = new Set([
@@ -289,9 +291,9 @@ const COMPARISONS: ReadonlySet<ts.SyntaxKind> = new Set([
 class PrimaryChoices {
   readonly #program: SourceProgram;
   readonly #entry: ts.ParameterDeclaration | undefined;
-  /** What functions of the project are called with. */
+  /** Arguments of project functions, by parameter. */
   readonly #given = new Map<ts.Declaration, Set<ts.Expression>>();
-  /** What is being looked at, which may lead back to itself. */
+  /** Nodes that are being evaluated, to stop at cycles. */
   readonly #open = new Set<ts.Node>();
 
   constructor(entry: FunctionNode, program: SourceProgram) {
@@ -299,7 +301,7 @@ class PrimaryChoices {
     this.#entry = entry.parameters[0];
   }
 
-  /** Returns the functions of the project that a call runs: the called one, and those that it is given, such as the callback of `map`. */
+  /** Returns the project functions that a call runs: the called function, and callbacks such as the argument of `map`. */
   functionsOf(call: ts.CallExpression): FunctionNode[] {
     const called = resolveFunction(call.expression, this.#program);
     called?.parameters.forEach((parameter, index) => {
@@ -315,7 +317,7 @@ class PrimaryChoices {
     return called === undefined ? callbacks : [called, ...callbacks];
   }
 
-  /** Tells whether the value of an expression comes from a field that the author of the primary writes. */
+  /** Returns whether the value of an expression derives from a field that the author of the primary sets. */
   decide(node: ts.Node): boolean {
     if (compiler.isTypeNode(node)) return false;
     const plain = compiler.isExpression(node) ? unwrap(node, compiler) : node;
@@ -364,7 +366,7 @@ class PrimaryChoices {
     });
   }
 
-  /** Returns where in what the runtime calls the function with a value stands. */
+  /** Returns the path of a value in the first argument of the function that the runtime calls. */
   #pathOf(expression: ts.Expression): readonly string[] | undefined {
     const plain = unwrap(expression, compiler);
     if (compiler.isIdentifier(plain)) {
@@ -420,7 +422,7 @@ function isChosen([argument, ...path]: readonly string[]): boolean {
   return argument === "primary" && !GIVEN.has(path.slice(0, 1).join(".")) && !GIVEN.has(path.slice(0, 2).join("."));
 }
 
-/** Returns what a function returns, in its own words. */
+/** Returns the expressions that a function itself returns, without those of nested functions. */
 function returnsOf({ body }: FunctionNode): ts.Expression[] {
   if (body === undefined) return [];
   return compiler.isBlock(body) ? returnedIn(body) : [body];

@@ -2,19 +2,19 @@ import type { SourcePosition } from "../diagnostic.js";
 import type { CacheModel, InformerModel } from "../model/project-model.js";
 import { type FieldPath, IDENTITY_FIELDS, fieldAt } from "../model/schema.js";
 
-/** A field that is read, and where. */
+/** A field that is read, with the position of the read. */
 interface FieldRead {
   readonly path: string;
   readonly position: SourcePosition;
 }
 
-/** A part of the primary that is read, and where. */
+/** A part of the primary that is read, with the position of the read. */
 export interface PrimaryRead {
   readonly path: FieldPath;
   readonly position: SourcePosition;
 }
 
-/** What is read of each event source. */
+/** Records the reads of event sources, dependents, workflow results, and the primary. */
 export class ReadLog {
   readonly #reads = new Map<TrackedSource, FieldRead[]>();
   readonly #escapes = new Map<TrackedSource, SourcePosition>();
@@ -30,7 +30,7 @@ export class ReadLog {
     this.sources = sources;
   }
 
-  /** Takes that all at a path is needed; the empty path is the whole object. */
+  /** Records a read of everything at a path. The empty path is the whole object. */
   read(source: TrackedSource, path: FieldPath, position: SourcePosition): void {
     if (path.length === 0) {
       if (!this.#escapes.has(source)) this.#escapes.set(source, position);
@@ -39,87 +39,87 @@ export class ReadLog {
     this.#reads.set(source, [...this.readsOf(source), { path: path.join("."), position }]);
   }
 
-  /** Takes that a dependent or an event source is looked at. */
+  /** Records a read of a dependent or an event source by its name. */
   readMember(name: string, position: SourcePosition): void {
     this.#members.push({ path: name, position });
   }
 
-  /** What of `secondary` is looked at, in the order in which it was found. */
+  /** Members of `secondary` that are read, in the order of discovery. */
   get members(): readonly FieldRead[] {
     return this.#members;
   }
 
-  /** Takes that all objects of a class are looked at that belong to the primary. */
+  /** Records a read of all objects of a class that belong to the primary. */
   readKind(className: string, position: SourcePosition): void {
     this.#kinds.push({ path: className, position });
   }
 
-  /** The classes of which all is looked at, in the order in which that was found. */
+  /** Classes whose objects are all read, in the order of discovery. */
   get kinds(): readonly FieldRead[] {
     return this.#kinds;
   }
 
-  /** Takes that all at a path of the result of a workflow is needed. */
+  /** Records a read of everything at a path of the workflow result. */
   readResult(path: FieldPath): void {
     this.#results.push(path);
   }
 
-  /** Tells whether something of the result of a workflow is read, or something that it is part of. */
+  /** Returns whether the given path of the workflow result, or a prefix of it, is read. */
   readsResult(path: FieldPath): boolean {
     return this.#results.some((read) => read.every((name, index) => path[index] === name));
   }
 
-  /** Takes that the metadata of the primary at a path is needed; the empty path, or that of the metadata, is all of it. */
+  /** Records a read of the primary's metadata. The empty path, or the path of the metadata, is all of it. */
   readPrimary(path: FieldPath, position: SourcePosition): void {
     this.#ofPrimary.push({ path, position });
   }
 
-  /** What is read of the primary, in the order in which that was found. */
+  /** Reads of the primary, in the order of discovery. */
   get ofPrimary(): readonly PrimaryRead[] {
     return this.#ofPrimary;
   }
 
-  /** Takes that the workflow may be run. */
+  /** Records that the workflow may be run. */
   invoke(): void {
     this.#isInvoked = true;
   }
 
-  /** Tells whether code may run the workflow. */
+  /** Whether the code may run the workflow. */
   get isInvoked(): boolean {
     return this.#isInvoked;
   }
 
-  /** Notes that all of every event source may be read. */
+  /** Records a read of everything in every event source. */
   readEverything(position: SourcePosition): void {
     for (const source of this.sources) this.read(source, [], position);
   }
 
-  /** Takes that code may look for objects of an event source that belong to no primary, or to another. */
+  /** Records that code may look up objects of an event source that belong to no primary or to another one. */
   lookUp(source: TrackedSource, position: SourcePosition): void {
     if (!this.#lookups.has(source)) this.#lookups.set(source, position);
   }
 
-  /** Notes that any object of every event source may be looked up. */
+  /** Records that any object of every event source may be looked up. */
   lookUpEverything(position: SourcePosition): void {
     for (const source of this.sources) this.lookUp(source, position);
   }
 
-  /** Returns where objects of an event source may be looked up; undefined if they never are. */
+  /** Returns the position of the first lookup of objects of an event source; undefined if there is none. */
   lookupOf(source: TrackedSource): SourcePosition | undefined {
     return this.#lookups.get(source);
   }
 
-  /** Returns what is read of an event source, in the order in which it was found. */
+  /** Returns the reads of an event source, in the order of discovery. */
   readsOf(source: TrackedSource): readonly FieldRead[] {
     return this.#reads.get(source) ?? [];
   }
 
-  /** Returns where an object is used in a way that may read all of it; undefined if it never is. */
+  /** Returns the position of the first use that may read a whole object; undefined if there is none. */
   escapeOf(source: TrackedSource): SourcePosition | undefined {
     return this.#escapes.get(source);
   }
 
-  /** Returns the least that has to be kept of objects that are never used as a whole, and where it is read. */
+  /** Returns the smallest sufficient cache for objects that are never used as a whole, and where its fields are read. */
   neededOf(source: TrackedSource): { readonly cache: CacheModel; readonly reason: string } {
     const reads = this.readsOf(source);
     if (reads.length === 0) return { cache: { kind: "metadata" }, reason: "nothing else is read" };
@@ -136,46 +136,46 @@ function placeOf(read: FieldRead | undefined): string {
   return read === undefined ? "" : `${read.position.file}:${read.position.line}`;
 }
 
-/** An event source that is looked at, and what the user's code calls its things. */
+/** An event source whose reads are recorded, with its names in user code. */
 export interface TrackedSource {
   readonly model: InformerModel;
-  /** The names of its class. */
+  /** Names of its class. */
   readonly classNames: ReadonlySet<string>;
-  /** The name of the type with the kept fields. */
+  /** Name of the type with the cached fields. */
   readonly typeName: string;
 }
 
-/** What a piece of the user's code stands for, as far as it matters here. */
+/** What an expression of user code evaluates to, as far as the analysis needs it. */
 export type Value =
   /** The primary, or a part of its metadata. */
   | { readonly kind: "primary"; readonly path: FieldPath }
-  /** What the runtime calls a function with. */
+  /** The argument of a user function, or a member of it. */
   | { readonly kind: "arguments" | "secondary" | "context" | "eventSources" | "resources" | "invocation" }
-  /** The result of a workflow, or something inside of it. */
+  /** The workflow result, or a part of it. */
   | { readonly kind: "result"; readonly path: FieldPath }
   /** `context.secondary` or `context.secondaries`. */
   | { readonly kind: "lookup"; readonly isList: boolean }
   | { readonly kind: "list"; readonly of: Value }
-  /** An object of an event source, or one inside of it; never something that is kept as a whole. */
+  /** An object of an event source, or an object nested in it; never a field that is cached as a whole. */
   | { readonly kind: "object"; readonly source: TrackedSource; readonly path: FieldPath };
 
-/** What reading a field leads to. */
+/** Result of reading a field. */
 type Step =
   | { readonly kind: "value"; readonly value: Value }
-  /** The field is kept as a whole from here on. */
+  /** From here on, the field is cached as a whole. */
   | { readonly kind: "read"; readonly path: FieldPath }
-  /** Nothing that matters, or fields that are always kept. */
+  /** A value that is irrelevant, or a field that is always cached. */
   | { readonly kind: "nothing" }
-  /** Nobody can tell what it leads to. */
+  /** A value that cannot be determined. */
   | { readonly kind: "unknown" };
 
 const NOTHING: Step = { kind: "nothing" };
 const UNKNOWN: Step = { kind: "unknown" };
 
-/** The primary itself. */
+/** The whole primary. */
 export const PRIMARY: Value = { kind: "primary", path: [] };
 
-/** What of a context has nothing to do with event sources. */
+/** Members of a context that are unrelated to event sources. */
 const HARMLESS: ReadonlySet<string> = new Set([
   "signal",
   "client",
@@ -189,7 +189,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   "attributes",
 ]);
 
-/** Returns what a field of a value is. */
+/** Returns the result of reading a field of a value. */
 export function stepInto(value: Value, name: string, sources: readonly TrackedSource[]): Step {
   switch (value.kind) {
     case "arguments":
@@ -219,10 +219,10 @@ export function stepInto(value: Value, name: string, sources: readonly TrackedSo
   }
 }
 
-/** The detail of a condition is at `dependents.NAME.conditions.CONDITION.detail`; an item of a bulk dependent has the same as the dependent. */
+/** Details are at `dependents.NAME.conditions.CONDITION.detail`. An item of a bulk dependent has the same structure as its dependent. */
 function stepIntoResult(path: FieldPath, name: string): Step {
   const next = (following: FieldPath): Step => ({ kind: "value", value: { kind: "result", path: following } });
-  // Whoever has the function may ask it for any detail.
+  // Code that gets a reference to the function can read any detail with it.
   if (path.length === 0 && name === "detailOf") return { kind: "read", path };
   const item = itemOf(path);
   if (item !== undefined) return next(item);
@@ -231,7 +231,7 @@ function stepIntoResult(path: FieldPath, name: string): Step {
   return path.length === 4 && name === "detail" ? { kind: "read", path: [...path, name] } : NOTHING;
 }
 
-/** What of the metadata changes without a new generation of the primary, and is followed. */
+/** Follows the metadata that can change without a new generation of the primary. */
 function stepIntoPrimary(path: FieldPath, name: string): Step {
   const next = [...path, name];
   if (path.length === 0)
@@ -246,23 +246,23 @@ function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): S
   const next = [...path, name];
   const { kind } = fieldAt(source.model.resource, next);
   if (kind === "unknown") return UNKNOWN;
-  // What has items, values or fields of any name is kept as a whole, and so is a single value.
+  // Lists, maps, objects with unknown fields, and scalars are cached as a whole.
   return kind === "object"
     ? { kind: "value", value: { kind: "object", source, path: next } }
     : { kind: "read", path: next };
 }
 
-/** Returns the path of any item if a path of the result of a workflow leads to the items of a dependent, or else undefined. */
+/** Returns the path of a single item if the given path of the workflow result is that of the items of a dependent; undefined otherwise. */
 export function itemOf(path: FieldPath): FieldPath | undefined {
   return path.at(-1) === "items" ? path.slice(0, -1) : undefined;
 }
 
-/** Returns the object of an event source itself. */
+/** Returns the value of a whole object of an event source. */
 export function rootOf(source: TrackedSource): Value {
   return { kind: "object", source, path: [] };
 }
 
-/** Returns a text that is the same for the same value. */
+/** Returns a string that is equal for equal values. */
 export function keyOfValue(value: Value): string {
   if (value.kind === "list") return `[${keyOfValue(value.of)}]`;
   if (value.kind === "primary") return `primary:${value.path.join(".")}`;

@@ -6,32 +6,32 @@ import { DEEP_CODE } from "./rules.js";
 
 const compiler = loadLibrary("typescript");
 
-/** A file of the user's, or an expression of a spec as if it were one. */
+/** A file of user code, or an expression of a spec in the form of a file. */
 export interface CodeFile {
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly path: string;
   readonly text: string;
-  /** Returns where a character of it is written. Default: in the file itself. */
+  /** Returns the original position of a character. Default: its position in the file */
   locate?(offset: number): SourcePosition | undefined;
 }
 
-/** The code of a project, and what its names refer to. */
+/** The parsed code of a project, with resolved names. */
 export interface SourceProgram {
   fileAt(path: string): ts.SourceFile | undefined;
-  /** Returns the declaration that an identifier refers to, also in another file. */
+  /** Returns the declaration that an identifier refers to, across files. */
   declarationOf(identifier: ts.Identifier): ts.Declaration | undefined;
   /** Returns the import that an identifier refers to. */
   importOf(identifier: ts.Identifier): ts.ImportSpecifier | undefined;
   /** Returns the declaration that a file exports under a name. */
   exportOf(file: ts.SourceFile, name: string): ts.Declaration | undefined;
-  /** Returns the places in which a declared name is used. */
+  /** Returns the uses of a declared name. */
   referencesOf(name: ts.Identifier): readonly ts.Identifier[];
   positionOf(node: ts.Node): SourcePosition;
 }
 
 const ROOT = "/__project__/";
 
-/** Parses files. Nothing is type-checked, because generated code may be older than the user's. */
+/** Parses files without type-checking them: generated code may be older than the user's. */
 export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
   const texts = new Map(files.map((file) => [ROOT + file.path, file]));
   const options: ts.CompilerOptions = {
@@ -119,7 +119,7 @@ export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
   };
 }
 
-/** Tells whether an identifier stands for a value, as opposed to naming a field or declaring something. */
+/** Returns whether an identifier refers to a value, rather than naming a property or declaring something. */
 function isUse(node: ts.Identifier): boolean {
   const { parent } = node;
   if (compiler.isPropertyAccessExpression(parent)) return parent.expression === node;
@@ -130,8 +130,8 @@ function isUse(node: ts.Identifier): boolean {
 }
 
 /**
- * Returns what looking at the user's code comes to, or a diagnostic if the code nests so deeply that the compiler's stack ends: a sum of
- * thousands of texts, for example.
+ * Returns the result of an analysis of user code, or a diagnostic if deeply nested code, such as a sum of thousands of strings, overflows the
+ * compiler's stack.
  */
 export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["severity"]): Result | Diagnostic {
   try {
@@ -147,10 +147,10 @@ export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["
   }
 }
 
-/** A function whose text is there. */
+/** A function declaration or expression. */
 export type FunctionNode = ts.ArrowFunction | ts.FunctionExpression | ts.FunctionDeclaration | ts.MethodDeclaration;
 
-/** Tells whether a node is a function that can be looked into. */
+/** Returns whether a node is a function. */
 export function isFunctionNode(node: ts.Node): node is FunctionNode {
   return (
     compiler.isArrowFunction(node) ||
@@ -160,7 +160,7 @@ export function isFunctionNode(node: ts.Node): node is FunctionNode {
   );
 }
 
-/** Returns the function that an expression stands for; undefined if that cannot be told. */
+/** Returns the function that an expression evaluates to; undefined if it cannot be determined. */
 export function resolveFunction(expression: ts.Expression, program: SourceProgram): FunctionNode | undefined {
   const plain = unwrap(expression, compiler);
   if (isFunctionNode(plain)) return plain;
@@ -168,13 +168,13 @@ export function resolveFunction(expression: ts.Expression, program: SourceProgra
   return compiler.isIdentifier(plain) ? functionOf(program.declarationOf(plain), program) : undefined;
 }
 
-/** Returns the function that a constant of the project has as a member, such as another one of the same external dependent. */
+/** Returns the function in a property of a project constant, for example another function of the same external dependent. */
 function memberFunctionOf(access: ts.PropertyAccessExpression, program: SourceProgram): FunctionNode | undefined {
   const { expression, name } = access;
   const declaration = compiler.isIdentifier(expression) ? program.declarationOf(expression) : undefined;
   const object = declaration === undefined ? undefined : constantOf(declaration);
   if (object === undefined || !compiler.isObjectLiteralExpression(object)) return undefined;
-  // A spread may bring a member of the same name.
+  // A spread may override the property.
   if (object.properties.some((property) => compiler.isSpreadAssignment(property))) return undefined;
   const member = object.properties.find((property) => property.name?.getText() === name.text);
   if (member === undefined) return undefined;
@@ -186,20 +186,20 @@ function memberFunctionOf(access: ts.PropertyAccessExpression, program: SourcePr
 /** Returns the function that a declaration declares. */
 export function functionOf(declaration: ts.Declaration | undefined, program: SourceProgram): FunctionNode | undefined {
   if (declaration === undefined) return undefined;
-  // One of several signatures has no body.
+  // An overload signature has no body.
   if (compiler.isFunctionDeclaration(declaration)) return declaration.body === undefined ? undefined : declaration;
   const value = constantOf(declaration);
   return value === undefined ? undefined : resolveFunction(value, program);
 }
 
-/** Returns what a constant is. */
+/** Returns the initializer of a `const`. */
 export function constantOf(declaration: ts.Declaration): ts.Expression | undefined {
   if (!compiler.isVariableDeclaration(declaration) || declaration.initializer === undefined) return undefined;
   const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
   return isConstant ? unwrap(declaration.initializer, compiler) : undefined;
 }
 
-/** Returns what a function returns, if that is one expression in any case. */
+/** Returns the single expression that a function returns on every path; undefined otherwise. */
 export function resultOf({ body }: FunctionNode): ts.Expression | undefined {
   if (body === undefined || !compiler.isBlock(body)) return body;
   const last = body.statements.at(-1);
@@ -207,13 +207,13 @@ export function resultOf({ body }: FunctionNode): ts.Expression | undefined {
   return isStraight && last !== undefined && compiler.isReturnStatement(last) ? last.expression : undefined;
 }
 
-/** Returns the parameters that stand for arguments: `this` is none. A function that takes more than its parameters say has none. */
+/** Returns the parameters that receive arguments, without `this`. Empty if the function can access its arguments in another way. */
 export function parametersOf(called: FunctionNode | undefined): readonly ts.ParameterDeclaration[] {
   if (called === undefined || takesMore(called)) return [];
   return called.parameters.filter(({ name }) => !(compiler.isIdentifier(name) && name.text === "this"));
 }
 
-/** Tells whether a function may reach its arguments by `arguments`. */
+/** Returns whether a function uses `arguments`. */
 export function takesMore(called: FunctionNode): boolean {
   return called.body !== undefined && !compiler.isArrowFunction(called) && usesArguments(called.body);
 }
@@ -223,7 +223,7 @@ function usesArguments(node: ts.Node): boolean {
   return compiler.forEachChild(node, (child) => usesArguments(child) || undefined) ?? false;
 }
 
-/** Returns the object literals that a function returns, but no object that it builds in another way. */
+/** Returns the object literals in the return statements of a function. Objects that it builds in another way are ignored. */
 export function objectsReturnedBy({ body }: FunctionNode): ts.ObjectLiteralExpression[] {
   if (body === undefined) return [];
   return compiler.isBlock(body) ? returnedIn(body) : literalsOf(body);
@@ -245,7 +245,7 @@ function literalsOf(expression: ts.Expression): ts.ObjectLiteralExpression[] {
   return compiler.isObjectLiteralExpression(plain) ? [plain] : [];
 }
 
-/** Returns a field of an object literal, as an expression where its value is written there. */
+/** Returns a property of an object literal. */
 export function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.ObjectLiteralElementLike | undefined {
   return object.properties.find(
     (property) =>
@@ -254,7 +254,7 @@ export function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Ob
   );
 }
 
-/** Returns where a condition says what it found; undefined if it says no more than whether it holds. */
+/** Returns the detail that a condition returns; undefined if it only returns whether it is met. */
 export function detailIn(condition: FunctionNode): ts.Node | undefined {
   for (const object of objectsReturnedBy(condition)) {
     const detail = fieldOf(object, "detail");
@@ -268,25 +268,25 @@ export function detailIn(condition: FunctionNode): ts.Node | undefined {
   return undefined;
 }
 
-// What a text is made of, as far as that is plain to see: other texts, and fields of the primary.
+// Evaluates string expressions that consist of literals and fields of the primary.
 
-/** What an expression stands for: a text, or a field of what the runtime calls a function with, by its path. */
+/** Value of an expression: a string template, or the path of a field in the argument of the entry function. */
 type Plain = { readonly kind: "text"; readonly template: string } | { readonly kind: "field"; readonly path: string[] };
 
 type Bindings = ReadonlyMap<ts.Declaration, Plain>;
 
-/** A function that the runtime calls with the primary, and where to look for what it uses. */
+/** A function that the runtime calls with the primary, and its program. */
 interface PlainScope {
   readonly function: FunctionNode;
   readonly program: SourceProgram;
 }
 
-/** Functions that call each other are followed so far. */
+/** Maximum depth of followed calls. */
 const MOST_CALLS = 10;
 
 /**
- * Returns a template that is the same for all expressions that always are the same text, such as `${primary.metadata.name}-x`; undefined if
- * there is more in it than texts and fields of the primary.
+ * Returns a normalized template, such as `${primary.metadata.name}-x`, that is equal for expressions with the same value; undefined if the value
+ * depends on anything but literals and fields of the primary.
  */
 export function plainTextOf(expression: ts.Expression, { function: entry, program }: PlainScope): string | undefined {
   const [args] = entry.parameters;
@@ -299,12 +299,12 @@ function templateOf(plain: Plain | undefined): string | undefined {
   return plain.path[0] === "primary" && plain.path.length > 1 ? `\${${plain.path.join(".")}}` : undefined;
 }
 
-/** Reads expressions with the parameters of the functions around them. */
+/** Evaluates expressions with bindings for the parameters of the enclosing functions. */
 class Reader {
   readonly #program: SourceProgram;
   readonly #bindings: Bindings;
   readonly #depth: number;
-  /** What is being read, which may lead back to itself. */
+  /** Declarations that are being evaluated, to stop at cycles. */
   readonly #open = new Set<ts.Declaration>();
 
   constructor(program: SourceProgram, bindings: Bindings, depth = 0) {
@@ -335,7 +335,7 @@ class Reader {
     return { kind: "text", template };
   }
 
-  // Two fields may be numbers; with a text the sum is a text.
+  // Two fields may be numbers, whose sum is a number; with a string, the sum is a string.
   #readSum({ left, right, operatorToken }: ts.BinaryExpression): Plain | undefined {
     if (operatorToken.kind !== compiler.SyntaxKind.PlusToken) return undefined;
     const parts = [this.read(left), this.read(right)];
