@@ -1,4 +1,4 @@
-// Converts JSON values to the CEL values that expressions see, by their schema, as UnstructuredToVal of k8s.io/apiserver/pkg/cel/common does.
+// Converts JSON values to CEL values according to their schema, as UnstructuredToVal of k8s.io/apiserver/pkg/cel/common does.
 import type { celList } from "@bufbuild/cel";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { followRef, type Definitions, type Schema } from "../values/schema.js";
@@ -7,7 +7,7 @@ import { escapeName, isPlainlyNamed, resourceFields } from "./fields.js";
 import { setKey, setMerging, setUnknown } from "./equality.js";
 import { loadLibrary } from "./library.js";
 
-/** A value that a rule can work with. */
+/** A JavaScript value that the CEL evaluator accepts as input. */
 export type CelInput = Exclude<Parameters<typeof celList>[0], { readonly add: unknown }>[number];
 
 interface Known {
@@ -16,7 +16,7 @@ interface Known {
   readonly adapted: CelInput | undefined;
 }
 
-/** Returns what the API server says of a value that its schema has another type for; undefined if the type fits. */
+/** Returns the error that kube-apiserver reports if a value does not have the type of its schema; undefined if it has. */
 export function misfitText(value: unknown, schema: Schema): string | undefined {
   const { type = "" } = schema;
   if (schema["x-kubernetes-int-or-string"] === true || value === null) return undefined;
@@ -52,7 +52,7 @@ function goTypeOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : "string";
 }
 
-/** Makes the values that rules see; each is made once, however many rules see it. */
+/** Converts values for validation rules. The converted value of an object or list is cached, so that all rules share it. */
 export class ValueAdapter {
   readonly #definitions: Definitions;
   readonly #known = new WeakMap<object, Known>();
@@ -62,9 +62,9 @@ export class ValueAdapter {
   }
 
   /**
-   * Returns what a rule sees of a value; undefined if its schema says too little of it.
+   * Converts a value to CEL; returns undefined if its schema does not describe it well enough.
    *
-   * Of a resource, a rule sees the apiVersion, the kind and the names, whatever the schema says.
+   * The apiVersion, kind, and names of a resource are always visible to rules, even if the schema does not declare them.
    */
   adapt(
     value: unknown,
@@ -108,7 +108,7 @@ export class ValueAdapter {
     for (const [name, member] of Object.entries(value)) {
       if (values === undefined && !Object.hasOwn(fields ?? {}, name)) unknown.set(name, member);
       const inner = fields === undefined ? values : Object.hasOwn(fields, name) ? fields[name] : undefined;
-      // A field that is null counts as absent; a key of a map does not.
+      // A null field counts as absent; a null map value does not.
       if (inner === undefined || member === undefined || (fields !== undefined && member === null)) continue;
       const key = fields === undefined ? name : escapeName(name);
       const adapted = this.adapt(member, inner);
@@ -150,7 +150,7 @@ const SECOND = 1_000_000_000n;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 const PART = /(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ\u03bc]+)/g;
 
-// Nanoseconds; longer names start like one of these.
+// Durations of the units in nanoseconds. The patterns match prefixes, so they also accept the long unit names, such as "seconds".
 const UNITS: readonly (readonly [pattern: RegExp, nanoseconds: bigint])[] = [
   [/^(ns|nano)/i, 1n],
   [/^(us|µs|\u03bcs|micro)/i, 1_000n],
@@ -162,25 +162,24 @@ const UNITS: readonly (readonly [pattern: RegExp, nanoseconds: bigint])[] = [
   [/^w/i, 604_800n * SECOND],
 ];
 
-/** Returns the bytes of a text in base64. */
 function decodeBase64(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, "base64"));
 }
 
-/** Returns the time of a text of the format `date` or `date-time`; undefined if it is none. */
+/** Parses a string of format `date` or `date-time`; returns undefined if it is invalid. */
 function parseTime(text: string): Timestamp | undefined {
   const [, date, time = "00:00:00", fraction = "", zone = "Z"] = TIME.exec(text) ?? [];
   const milliseconds = Date.parse(`${date}T${time}${zone.toUpperCase()}`);
   return Number.isNaN(milliseconds) ? undefined : timeOf(BigInt(milliseconds / 1000), Number(fraction.padEnd(9, "0")));
 }
 
-/** Returns a time from the seconds since 1970. */
+/** Creates a timestamp from seconds since the Unix epoch. */
 export function timeOf(seconds: bigint, nanos = 0): Timestamp {
   const { create, TimestampSchema } = loadLibrary();
   return create(TimestampSchema, { seconds, nanos });
 }
 
-/** Returns the duration of a text such as `1h30m` or `2 weeks`; undefined if it is none. */
+/** Parses a duration such as `1h30m` or `2 weeks`; returns undefined if it is invalid. */
 export function parseDuration(text: string): Duration | undefined {
   const parts = [...text.matchAll(PART)].map(([, count = "", unit = ""]) => nanosecondsOf(count, unit));
   if (parts.includes(undefined) || (parts.length === 0 && Number(text) !== 0)) return undefined;

@@ -1,5 +1,5 @@
-// The expressions of admission policies and match conditions: evaluates them about one request to the API server, and converts what a mutating
-// policy constructs to JSON.
+// CEL expressions of admission policies and match conditions: evaluates them for one request to the API server, and converts the results of mutating
+// policies to JSON.
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { RULE_LIMIT } from "./budget.js";
 import { compileExpression, type Bindings } from "./compile.js";
@@ -10,10 +10,13 @@ import type { CelInput } from "./adapt-value.js";
 import { KIND, kindOf } from "./kubernetes-value.js";
 import type { PatchOperation } from "../json/patch.js";
 
-/** What came of an expression. */
+/** The value of an expression, or the error message of a failed evaluation. */
 export type ExpressionResult = { readonly value: CelValue } | { readonly error: string };
 
-/** What expressions see, as JSON; `requested` is the resource of the request, which `authorizer.requestResource` asks about. */
+/**
+ * The variables of the expressions as JSON values, and the policy's own `variables`. `requested` is the resource that `authorizer.requestResource`
+ * checks.
+ */
 interface ExpressionInput {
   readonly values: { readonly [name: string]: unknown };
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
@@ -21,7 +24,7 @@ interface ExpressionInput {
   readonly authorize: RequestSurroundings["authorize"];
 }
 
-/** Evaluates expressions about one request; all of them have one budget, and a variable is evaluated once, when it is needed. */
+/** Evaluates expressions for one request. They share one cost budget; each variable of the policy is evaluated lazily and at most once. */
 export class RequestExpressions implements RequestSurroundings {
   readonly authorize: RequestSurroundings["authorize"];
   readonly #bindings: Bindings;
@@ -41,7 +44,7 @@ export class RequestExpressions implements RequestSurroundings {
     this.#left = budget;
   }
 
-  /** Whether the budget is used up. */
+  /** Whether the cost budget is exhausted. */
   get isSpent(): boolean {
     return this.#left < 0;
   }
@@ -78,7 +81,7 @@ export class RequestExpressions implements RequestSurroundings {
   }
 }
 
-/** Converts JSON without a schema: a number without fraction is an int. */
+/** Converts JSON values without a schema. Numbers without a fraction become ints. */
 function celInputOf(value: unknown): CelInput {
   if (typeof value === "number") return Number.isInteger(value) ? bigintOf(value) : value;
   if (value === undefined || value === null) return null;
@@ -88,7 +91,7 @@ function celInputOf(value: unknown): CelInput {
   return loadLibrary().celMap(new Map(entries)) as CelMap;
 }
 
-/** Returns what an expression of an apply configuration came to; throws if its types are not those of its fields. */
+/** Converts the result of an apply configuration expression; throws if the types of the constructed objects do not match their field paths. */
 export function applyConfigurationOf(value: CelValue): JsonObject {
   const { isCelMap } = loadLibrary();
   if (!isCelMap(value) || kindOf(value) !== "Object")
@@ -97,7 +100,7 @@ export function applyConfigurationOf(value: CelValue): JsonObject {
   return objectOf(value);
 }
 
-/** Returns the operations that an expression of a JSON patch came to; throws if it has made none. */
+/** Converts the result of a JSON patch expression to patch operations; throws if it is not a list of JSONPatch objects. */
 export function jsonPatchOf(value: CelValue): PatchOperation[] {
   const { isCelList, isCelMap } = loadLibrary();
   if (!isCelList(value)) throw new Error("type mismatch: JSONPatchType.expression should evaluate to array");
@@ -121,7 +124,7 @@ export function jsonPatchOf(value: CelValue): PatchOperation[] {
   });
 }
 
-// An object below a field has the type of the object around it and the name of the field.
+// The type name of a nested object is the type name of its parent followed by the name of the field.
 function checkTypes(root: CelValue): void {
   const { isCelMap } = loadLibrary();
   const name = isCelMap(root) ? kindOf(root) : undefined;
@@ -150,7 +153,7 @@ function objectOf(object: CelMap): JsonObject {
   return Object.fromEntries(fields.map(([name, value]) => [String(name), fieldOf(value)]));
 }
 
-// kube-apiserver does not convert what is inside of lists and maps, so a map in a list is nothing that a field can be.
+// kube-apiserver does not convert the elements of lists and maps. A list or map nested in one therefore becomes a string that no field accepts.
 function fieldOf(value: CelValue, isInside = false): JsonValue {
   const { isCelList, isCelMap } = loadLibrary();
   if (value === null || value instanceof Uint8Array)
@@ -162,7 +165,7 @@ function fieldOf(value: CelValue, isInside = false): JsonValue {
   return Object.fromEntries([...value.entries()].map(([name, member]) => [String(name), fieldOf(member, true)]));
 }
 
-// Fits neither a list nor a map.
+// Go's name of the unconverted type. The string is valid neither for a list field nor for a map field.
 const UNCONVERTED = "map[ref.Val]ref.Val";
 
 function jsonOf(value: CelValue): JsonValue {

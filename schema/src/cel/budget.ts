@@ -1,28 +1,28 @@
-// What a rule may cost, in the units of the API server: a step of a loop costs one, ten characters of a text that is read through, too.
-// So no rule takes longer than a second or so, and a rule that the API server can still pay is never refused.
+// The cost limits of CEL evaluation, in the cost units of the API server: one unit per loop iteration, and one per ten characters of a string that is
+// traversed. The limits keep the evaluation of a rule to about a second without rejecting a rule that the API server can evaluate.
 
-/** What one evaluation of a rule may cost at most. */
+/** The cost limit of one evaluation (PerCallLimit of k8s.io/apiserver/pkg/apis/cel). */
 export const RULE_LIMIT = 1_000_000;
 
-/** What the rules of one object may cost together. */
+/** The total cost limit of all rules of an object (RuntimeCELCostBudget of k8s.io/apiserver/pkg/apis/cel). */
 export const OBJECT_LIMIT = 10_000_000;
 
 const CHARACTER_COST = 0.1;
 const PATTERN_COST = 0.25;
 
-/** What is said of a rule that costs more than it may. */
+/** The error message of an evaluation that exceeds its limit. */
 export const TOO_COSTLY = "costs more than the API server lets a rule cost";
 
 let left = 0;
 
-/** Evaluates something that may cost `limit`, and returns what it cost: more than the limit if the evaluation was ended. */
+/** Runs `evaluate` with a cost limit, and returns the cost. The cost is greater than `limit` if the evaluation was aborted. */
 export function withBudget<Result>(
   limit: number,
   evaluate: () => Result,
 ): { readonly result: Result; readonly cost: number } {
   const { stackTraceLimit } = Error;
   left = limit;
-  // Every step of a loop may make an error, of which only the message is read.
+  // Each loop iteration may create an error. Only its message is read, so skip the stack trace.
   Error.stackTraceLimit = 0;
   try {
     const result = evaluate();
@@ -32,18 +32,18 @@ export function withBudget<Result>(
   }
 }
 
-/** Takes a cost from what is left; throws if nothing is. The evaluator makes the value of the expression an error then. */
+/** Charges a cost to the running evaluation; throws if its budget is exhausted. The evaluator turns the exception into an error value. */
 export function spend(cost: number): void {
   left -= cost;
   if (left < 0) throw new Error(TOO_COSTLY);
 }
 
-/** Takes the cost of reading a text through. */
+/** Charges for traversing a string or a list of bytes. */
 export function spendText(text: { readonly length: number }): void {
   spend(Math.ceil(text.length * CHARACTER_COST));
 }
 
-/** Takes the cost of matching a text with a pattern. */
+/** Charges for matching a string against a regular expression. */
 export function spendMatch(text: string, pattern: string): void {
   spend(Math.ceil((text.length + 1) * CHARACTER_COST) * Math.ceil(pattern.length * PATTERN_COST));
 }

@@ -1,4 +1,4 @@
-// Compiles expressions for the evaluator, whose functions are replaced or extended where the API server differs from it.
+// Compiles expressions for @bufbuild/cel, with functions replaced or added where the API server behaves differently.
 import type { celEnv, CelValue } from "@bufbuild/cel";
 import type { CelInput } from "./adapt-value.js";
 import { spendMatch, TOO_COSTLY, withBudget } from "./budget.js";
@@ -16,36 +16,35 @@ import { quantityFunctions } from "./functions/quantities.js";
 import { requestFunctions } from "./functions/requests.js";
 import { semverFunctions } from "./functions/semver.js";
 
-/** What an expression sees, by the names of its variables: `self` and `oldSelf` of a rule, `object` and others of a policy. */
+/** The variables of an expression by name: `self` and `oldSelf` of a validation rule, `object` and others of a policy. */
 export type Bindings = { readonly [name: string]: CelInput };
 
-/** What came of an evaluation; `budget` means that it cost too much. */
+/** The result of an evaluation. `budget` means that it exceeded the cost limit. */
 type Outcome =
   | { readonly kind: "value"; readonly value: CelValue; readonly cost: number }
   | { readonly kind: "error" | "budget"; readonly message: string; readonly cost: number };
 
-/** An expression that can be evaluated. */
 interface CompiledExpression {
-  /** Whether the expression needs an old object, which there is at an update alone. */
+  /** Whether the expression refers to `oldSelf`, which exists on updates only. */
   readonly usesOldSelf: boolean;
-  /** Evaluates the expression; a cost beyond the budget ends it. */
+  /** Evaluates the expression. The evaluation is aborted if its cost exceeds the budget. */
   evaluate(bindings: Bindings, budget: number): Outcome;
-  /** Evaluates the expression as a part of another one, whose budget pays for it. Throws what fails. */
+  /** Evaluates the expression as part of another one, and charges its cost to the budget of that one. Throws evaluation errors. */
   evaluateInside(bindings: Bindings): CelValue;
 }
 
-/** What compiling an expression came to: if `problem` is there, the expression cannot be evaluated. */
+/** A compiled expression, or the reason why the expression cannot be evaluated. */
 export type Compilation =
   | { readonly expression: CompiledExpression }
   | {
       readonly problem: string;
-      /** Whether the evaluator reads the expression. What it does not may still be one of CEL. */
+      /** Whether the evaluator can parse the expression. It may be valid CEL even if not. */
       readonly isRead: boolean;
     };
 
 const compiled = new Map<string, Compilation>();
 
-/** Compiles an expression, once. */
+/** Compiles an expression. The result is cached. */
 export function compileExpression(text: string): Compilation {
   const known = compiled.get(text);
   if (known !== undefined) return known;
@@ -83,7 +82,7 @@ function compile(text: string, { parse, plan, isCelError }: Library): Compilatio
   }
 }
 
-// The words of cel-go, which users of Kubernetes know.
+// Error messages of cel-go for those of the evaluator; they are what users of Kubernetes know.
 const WORDS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^field not found:/, "no such key:"],
   [/^Failed to parse timestamp: .*$/s, "type conversion error from 'string' to 'google.protobuf.Timestamp'"],
@@ -110,7 +109,7 @@ function problemOf(error: unknown): Compilation {
 
 let environment: ReturnType<typeof celEnv> | undefined;
 
-/** Returns the functions that expressions can call: those of CEL, of its extension for strings, and Kubernetes' own. */
+/** Returns the environment of expressions: the functions of CEL, its string extension, and the Kubernetes CEL libraries. */
 function loadEnvironment(): ReturnType<typeof celEnv> {
   return (environment ??= createEnvironment());
 }

@@ -1,14 +1,14 @@
-// Equality and concatenation of CEL values by their list types: a set has no order, and the items of a `map` list are identified by their keys
-// (UnstructuredToVal of k8s.io/apiserver/pkg/cel/common). The list type is recorded beside the value, which does not show it.
+// Equality and concatenation of CEL values by list type: the order of a set does not matter, and the items of a `map` list are identified by their
+// keys (UnstructuredToVal of k8s.io/apiserver/pkg/cel/common). CEL values do not carry a list type, so weak maps record it.
 import { isDeepStrictEqual } from "node:util";
 import type { CelList, CelMap, CelValue } from "@bufbuild/cel";
 import type { Library } from "./library.js";
 import { spend, spendText } from "./budget.js";
 
-/** A list type in which the order of the items does not matter. */
+/** A list type for which the order of the items does not matter. */
 type Merging = "set" | "map";
 
-/** What stands for an item of a list of the type `map`: the values of its keys. */
+/** The identity of an item of a `map` list: the values of its keys as JSON. */
 const itemKeys = new WeakMap<object, string>();
 const mergings = new WeakMap<object, Merging>();
 const unknowns = new WeakMap<object, ReadonlyMap<string, unknown>>();
@@ -19,17 +19,17 @@ export function setMerging(list: CelList, merging: Merging): void {
   mergings.set(list, merging);
 }
 
-/** Records the keys that identify an item of a list of the type `map`. */
+/** Records the keys that identify an item of a `map` list. */
 export function setKey(item: object, key: string): void {
   itemKeys.set(item, key);
 }
 
-/** Records the members of an object that its schema does not declare. */
+/** Records the fields of an object that its schema does not declare. */
 export function setUnknown(map: CelMap, members: ReadonlyMap<string, unknown>): void {
   if (members.size > 0) unknowns.set(map, members);
 }
 
-/** Returns what compares values as the schema of the left one says; `isSame` compares what is neither a list nor a map. */
+/** Returns a function that compares values by the list types of the left one. `isSame` compares values that are neither lists nor maps. */
 function createComparison(
   library: Library,
   isSame: (left: CelValue, right: CelValue) => boolean,
@@ -66,7 +66,7 @@ function createComparison(
   return equal;
 }
 
-/** The items of a list by what they stand for; of a list of the type `map` the last one with a key is found. */
+/** An index of the items of a list by identity. If several items of a `map` list have the same keys, the last one is found. */
 class ItemIndex {
   readonly #merging: Merging;
   readonly #equal: (left: CelValue, right: CelValue) => boolean;
@@ -91,13 +91,16 @@ class ItemIndex {
 
   #keyOf(item: CelValue): string | undefined {
     if (this.#merging === "map") return itemKeys.get(item as object);
-    // An integer equals a number.
+    // An int equals a double of the same value.
     if (typeof item === "number" || typeof item === "bigint") return `number ${Number(item)}`;
     return typeof item === "object" ? undefined : `${typeof item} ${item}`;
   }
 }
 
-/** Joins two lists as the schema of the left one says: a set takes what it lacks, and of items with one key the right one stays. */
+/**
+ * Concatenates two lists by the list type of the left one: a set is extended by the missing items, and an item of a `map` list is replaced by the
+ * item of the right list with the same keys.
+ */
 export function joinLists(
   [left, right]: readonly [CelList, CelList],
   equal: (left: CelValue, right: CelValue) => boolean,
@@ -121,19 +124,19 @@ export function joinLists(
   return joined;
 }
 
-/** Gives a list what the schema says of another one. */
+/** Copies the list type of another list. */
 export function keepMerging(list: CelList, of: CelList): CelList {
   const merging = mergings.get(of);
   if (merging !== undefined) mergings.set(list, merging);
   return list;
 }
 
-/** Tells whether two values are equal in CEL; whoever asks pays for the comparison. */
+/** Tests two values for equality in CEL. The comparison is not charged; the caller does that. */
 type Equals = (left: CelValue, right: CelValue) => boolean;
 
 let loaded: Equals | undefined;
 
-/** Returns the equality of CEL, which the evaluator has as an operator alone. */
+/** Returns the equality of CEL, which the evaluator exposes only as an operator. */
 export function equalityOf(library: Library): Equals {
   return (loaded ??= createEquality(library));
 }

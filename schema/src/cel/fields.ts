@@ -1,9 +1,8 @@
-// The fields of a schema as rules refer to them: names that CEL reserves are escaped, `fieldPath` names one of them, and a resource has the fields of
-// its type and names besides.
+// The fields of a schema as validation rules name them: reserved words are escaped, and the type and names of a resource are always declared.
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-names-in-cel
 import { memberSchema, type Schema } from "../values/schema.js";
 
-/** The words that CEL keeps for itself: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax */
+/** The reserved words of CEL: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax */
 export const RESERVED_WORDS: ReadonlySet<string> = new Set([
   ...["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"],
   ...["let", "loop", "package", "namespace", "return", "var", "void", "while"],
@@ -11,7 +10,7 @@ export const RESERVED_WORDS: ReadonlySet<string> = new Set([
 
 const ESCAPABLE = /^[a-zA-Z_][a-zA-Z0-9_./-]*$/;
 
-// What stands for a value or an operator cannot follow a dot.
+// Literals and operators, which cannot follow a dot.
 const UNNAMEABLE: ReadonlySet<string> = new Set(["true", "false", "null", "in"]);
 
 const ESCAPES: { readonly [part: string]: string } = {
@@ -21,12 +20,12 @@ const ESCAPES: { readonly [part: string]: string } = {
   "/": "__slash__",
 };
 
-/** Tells whether a rule may also call a field by its own name, although the name is a word that CEL keeps for itself. */
+/** Returns whether a rule can also select a field by its unescaped name although the name is a reserved word. */
 export function isPlainlyNamed(name: string): boolean {
   return RESERVED_WORDS.has(name) && !UNNAMEABLE.has(name);
 }
 
-/** Returns what a rule calls a field of a schema; undefined if no rule can name it. */
+/** Returns the escaped name of a field; undefined if rules cannot select it. */
 export function escapeName(name: string): string | undefined {
   if (RESERVED_WORDS.has(name)) return `__${name}__`;
   if (!ESCAPABLE.test(name)) return undefined;
@@ -43,8 +42,8 @@ const RESOURCE: Properties = {
 };
 
 /**
- * Returns the fields of a resource that rules see: whatever its schema says, the apiVersion, the kind and the names; all of the metadata if
- * the schema declares those by itself.
+ * Returns the fields of a resource that are visible to rules: its own properties if its schema declares apiVersion, kind, metadata.name, and
+ * metadata.generateName as strings; otherwise its properties with the standard declarations of apiVersion, kind, and metadata.
  */
 export function resourceFields(properties: Properties = {}): Properties {
   const { apiVersion, kind, metadata } = properties;
@@ -53,13 +52,13 @@ export function resourceFields(properties: Properties = {}): Properties {
   return isWhole ? properties : { ...properties, ...RESOURCE };
 }
 
-/** One step of the way to a value: to a declared field, to an entry of a map, or to an item of a list. */
+/** A step of a path: a declared field, a key of a map, or an index of a list. */
 export type Step =
   { readonly kind: "field" | "key"; readonly name: string } | { readonly kind: "index"; readonly index: number };
 
 const STEP = /\.([^.[\]]+)|\['((?:[^'\\]|\\.)*)'\]/y;
 
-/** Reads the `fieldPath` of a rule, such as `.spec['a.b']`, below a schema; undefined if the schema has no such field. */
+/** Parses the `fieldPath` of a rule, such as `.spec['a.b']`; returns undefined if the schema has no such field. */
 export function parseFieldPath(path: string, schema: Schema): readonly Step[] | undefined {
   const steps: Step[] = [];
   let node: Schema | undefined = schema;

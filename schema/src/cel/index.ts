@@ -1,5 +1,5 @@
-// Expressions in CEL: their syntax, types and costs, and their evaluation in validation rules and admission policies. The evaluator takes 100 ms to
-// load, so the first expression loads it, and not the import.
+// CEL expressions: syntax, type checking, cost estimation, and evaluation in validation rules and admission policies. The evaluator takes 100 ms to
+// load and is loaded with the first expression.
 import { compileExpression } from "./compile.js";
 
 // Syntax, types and costs

@@ -1,23 +1,23 @@
-// @bufbuild/cel has the standard semantics and reads patterns as RE2. It takes 100 ms to load, so it is loaded with the first rule.
+// Loads @bufbuild/cel, which implements the standard semantics and interprets patterns as RE2. It takes 100 ms to load, so it is loaded lazily.
 import { createRequire } from "node:module";
 import type * as Cel from "@bufbuild/cel";
 import type * as Extensions from "@bufbuild/cel/ext";
 import type * as WellKnown from "@bufbuild/protobuf/wkt";
 import type { create } from "@bufbuild/protobuf";
 
-/** The evaluator, and what its functions and values are made with. */
+/** The evaluator with the extensions and protobuf types that our functions use. */
 export type Library = typeof Cel &
   Pick<typeof Extensions, "strings"> &
   Pick<typeof WellKnown, "DurationSchema" | "TimestampSchema"> & { readonly create: typeof create };
 
 let library: Library | undefined;
 
-/** Returns the evaluator. */
+/** Returns the evaluator; loads it on the first call. */
 export function loadLibrary(): Library {
   return (library ??= requireLibrary());
 }
 
-// A bundler follows `require` alone, which a module of Node lacks.
+// Bundlers resolve only literal calls of `require`, which is undefined in an ES module of Node.js.
 function requireLibrary(): Library {
   if (typeof require === "function")
     return {

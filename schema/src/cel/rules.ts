@@ -1,4 +1,4 @@
-// Evaluates the validation rules of a schema (`x-kubernetes-validations`) about an object, in the order and within the budget of the API server.
+// Evaluates the validation rules of a schema (`x-kubernetes-validations`) for an object, in the order and within the cost budget of the API server.
 import { isDeepStrictEqual } from "node:util";
 import {
   followRef,
@@ -17,25 +17,25 @@ import { loadLibrary } from "./library.js";
 import { parseFieldPath, type Step } from "./fields.js";
 import { join, type SchemaProblem } from "../values/check-value.js";
 
-/** A rule that a value does not meet. */
+/** A validation rule that a value violates, or that cannot be evaluated. */
 export interface RuleFailure {
-  /** The way to the value; to the field that the rule names if the rule is broken. */
+  /** The path of the value, or of the field at the `fieldPath` of the rule if the rule is violated. */
   readonly steps: readonly Step[];
   readonly value: unknown;
-  /** The type of the value, as the schema has it. */
+  /** The type of the value according to the schema. */
   readonly type: string;
   readonly rule: ValidationRule;
   /**
-   * `broken`: the rule is false, and `message` is its message. `error`: it failed. `limit`: it costs more than a rule may cost. `budget`: the rules
-   * of the object cost too much together. After the last two no other rule is evaluated.
+   * `broken`: the rule is false, and `message` is its message. `error`: the evaluation failed. `limit`: the rule exceeds the cost limit of a single
+   * rule. `budget`: the rules of the object exceed their total cost. No other rules are evaluated after the last two.
    */
   readonly kind: "broken" | "error" | "limit" | "budget";
   readonly message: string;
-  /** Whether an update left the value as it was, and the rule does not look at the old one: the API server only warns then. */
+  /** Whether an update did not change the value and the rule does not refer to `oldSelf`. The API server then returns a warning (ratcheting). */
   readonly isForgiven: boolean;
 }
 
-/** An object and what is known of it; `old` is what it replaces. */
+/** An object to validate. `old` is the object that it replaces. */
 export interface CheckedObject {
   readonly object: Record<string, unknown>;
   readonly old?: Record<string, unknown> | undefined;
@@ -43,7 +43,7 @@ export interface CheckedObject {
   readonly definitions: Definitions;
 }
 
-/** Returns the rules that an object of a custom kind does not meet. What cannot be evaluated is left out. */
+/** Returns the violated rules of an object of a custom kind. Rules that cannot be evaluated are skipped. */
 export function findFailures({ object, old, schema, definitions }: CheckedObject): readonly RuleFailure[] {
   if (!hasRules(schema, definitions)) return [];
   const walk = new RuleWalk(definitions);
@@ -57,13 +57,13 @@ interface Pair {
   readonly old: unknown;
 }
 
-/** What a value is compared with to forgive it: its own old value, or that of the nearest value around it that has one. */
+/** The old values for ratcheting: the value's own, or that of the nearest ancestor that has one. */
 interface Twins {
   readonly current?: Pair;
   readonly nearest?: Pair;
 }
 
-/** Where a value stands; `node` has its structure if the rules come from a branch of `allOf`. */
+/** The location of a value. `node` is the structural schema of the value, which differs from the rules' schema in a branch of `allOf`. */
 interface Place {
   readonly node: Schema;
   readonly steps: readonly Step[];
@@ -121,7 +121,7 @@ class RuleWalk {
       if (inner === undefined) continue;
       const twin = isJsonObject(old) && Object.hasOwn(old, name) ? old[name] : undefined;
       const isField = schema.properties !== undefined && Object.hasOwn(schema.properties, name);
-      // Both are of one type, so these never changed.
+      // The type cannot change on an update, so there is nothing to ratchet.
       const isTypeMeta = steps.length === 0 && (name === "apiVersion" || name === "kind");
       this.visit({ value: member, old: twin }, inner, {
         node: memberSchema(node, name) ?? {},
@@ -141,7 +141,7 @@ class RuleWalk {
     for (const rule of rules) if (this.#left >= 0) this.#check(rule, { self, oldSelf }, { ...place, value });
   }
 
-  // What is of another type than its schema has was there before, or the rules would not be looked at.
+  // A value that does not match the type of its schema is unchanged from the old object; otherwise schema validation would have rejected it before.
   #failAll(of: { value: unknown; misfit: string }, rules: readonly ValidationRule[], { steps, node }: Place): void {
     const { value, misfit: message } = of;
     const type = node.type ?? "";
@@ -149,7 +149,7 @@ class RuleWalk {
       this.failures.push({ steps, value, type, rule, isForgiven: false, kind: "error", message });
   }
 
-  // An old value of another type fails where a rule looks at it.
+  // An old value that does not match the type of its schema fails only rules that refer to it.
   #oldSelf(old: unknown, { node, isResource }: Place): CelInput | undefined {
     if (old === undefined || old === null) return undefined;
     const misfit = misfitText(old, node);
@@ -160,7 +160,7 @@ class RuleWalk {
 
   #check(rule: ValidationRule, { self, oldSelf }: Selves, place: Place & { value: unknown }): void {
     const compilation = compileExpression(rule.rule);
-    // Whoever accepted the rule has said that it is not evaluated.
+    // The user has accepted that this rule is not evaluated.
     if ("problem" in compilation) return;
     const { usesOldSelf, evaluate } = compilation.expression;
     const isOptional = rule.optionalOldSelf === true;
@@ -203,7 +203,7 @@ function below(twins: Twins, pair: Pair | undefined): Twins {
   return pair === undefined ? { nearest: current } : { current: pair, nearest: current };
 }
 
-// Only an item of a list with keys is known again.
+// Only items of a `map` list are correlated with old items.
 function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
   const keys = node["x-kubernetes-list-map-keys"];
   if (node["x-kubernetes-list-type"] !== "map" || keys === undefined || !Array.isArray(old)) return () => undefined;
@@ -213,10 +213,13 @@ function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
   return (item) => (isJsonObject(item) ? known.get(keyOf(item)) : undefined);
 }
 
-// What the API server takes from an expression at most.
+// The maximum length of a message in bytes.
 const LONGEST = 5120;
 
-/** Returns the message of a broken rule, and what its expression cost. An expression that gives no good text leaves the rule its fixed message. */
+/**
+ * Returns the message of a violated rule and the cost of its messageExpression. If that fails, or results in an empty, multiline, or overlong string,
+ * the fixed message is used.
+ */
 function messageOf(
   { rule, message, messageExpression }: ValidationRule,
   bindings: Bindings,
@@ -231,7 +234,7 @@ function messageOf(
   return { message: isGood ? text : fixed, cost: outcome.cost };
 }
 
-/** Checks an object of a custom kind against the rules of its schema, as the API server does when the object is created. */
+/** Validates an object of a custom kind against the rules of its schema, as the API server does on create. */
 export function checkRules(
   object: Record<string, unknown>,
   schema: Schema,

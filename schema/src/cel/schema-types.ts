@@ -1,5 +1,5 @@
-// The types that a schema declares for expressions, and how large their values can be, as SchemaDeclType of k8s.io/apiserver/pkg/cel/common
-// derives them. The sizes assume a request that has nothing else.
+// The CEL types that a schema declares and the maximum sizes of their values, as SchemaDeclType of k8s.io/apiserver/pkg/cel/common derives them. A
+// size is bounded by the maximum size of a request.
 import { followRef, type Definitions, type Schema } from "../values/schema.js";
 import { DYN, type CheckedType } from "./check/types.js";
 import { escapeName, isPlainlyNamed, resourceFields } from "./fields.js";
@@ -16,22 +16,22 @@ const SCALAR_TYPES: { readonly [type: string]: CheckedType } = {
   number: { kind: "double" },
 };
 
-/** Where a schema stands; kube-apiserver adds a number to the name, another one each time. */
+/** The location of a schema. kube-apiserver adds a different number to the name of the type each time. */
 interface SchemaPlace {
   readonly isRoot?: boolean;
   readonly name?: string;
-  /** The references that it is inside of. */
+  /** The references that the schema is nested in. */
   readonly within?: readonly string[];
 }
 
-/** Returns the type of the values of a schema; undefined if expressions cannot see them. */
+/** Returns the CEL type of the values of a schema; undefined if expressions cannot access them. */
 export function typeOfSchema(
   given: Schema,
   definitions: Definitions,
   { isRoot = false, name = "selfType", within = [] }: SchemaPlace = {},
 ): CheckedType | undefined {
   const ref = refOf(given);
-  // What is inside of itself has no fields there.
+  // A recursive reference has no fields.
   if (ref !== undefined && within.includes(ref)) return { kind: "object", name, field: () => undefined };
   const schema = resolved(given, definitions);
   if (schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string") return DYN;
@@ -72,7 +72,7 @@ export function typeOfSchema(
   };
 }
 
-// A description is kept beside a reference by a list of one.
+// Kubernetes wraps a reference in an `allOf` with one element to add a description.
 function refOf({ $ref, allOf = [] }: Schema): string | undefined {
   return $ref ?? (allOf.length === 1 ? allOf[0]?.$ref : undefined);
 }
@@ -82,18 +82,18 @@ function resolved(schema: Schema, definitions: Definitions): Schema {
   return (ref === undefined ? undefined : definitions[ref]) ?? schema;
 }
 
-/** The sizes of the values of a schema. */
+/** The maximum sizes of the values of a schema. */
 export interface SizedType {
-  /** How many characters, items or members there can be; 0 for what has no size. */
+  /** The maximum number of characters, elements, or entries; 0 for a value without a size. */
   readonly max: number;
-  /** How many bytes a value takes at least. */
+  /** The minimum size of a value in JSON, in bytes. */
   readonly minBytes: number;
   readonly element?: SizedType;
   readonly key?: SizedType;
   readonly fields?: ReadonlyMap<string, SizedType>;
 }
 
-/** The largest request. */
+/** The maximum size of a request body in bytes. */
 export const LARGEST_REQUEST = 3 * 1024 * 1024;
 
 const LONGEST_TEXT = LARGEST_REQUEST - 2;
@@ -109,7 +109,7 @@ const SCALAR_SIZES: { readonly [type: string]: SizedType } = {
   number: { max: 0, minBytes: 1 },
 };
 
-/** Returns the sizes of the values of a schema; undefined if expressions cannot see them. */
+/** Returns the maximum sizes of the values of a schema; undefined if expressions cannot access them. */
 export function sizedTypeOf(given: Schema, definitions: Definitions, isRoot = false): SizedType | undefined {
   const schema = followRef(given, definitions);
   const { maxLength, maxItems, maxProperties, items, additionalProperties } = schema;
@@ -131,7 +131,7 @@ export function sizedTypeOf(given: Schema, definitions: Definitions, isRoot = fa
     if (element === undefined) return undefined;
     const most = Math.floor(LONGEST_TEXT / (element.minBytes + 6));
     const max = maxProperties === undefined ? most : Math.max(0, maxProperties);
-    // A key has no bound of its own.
+    // Keys have no size limit of their own.
     return { max, minBytes: 2, key: { max: 0, minBytes: 2 }, element };
   }
   return sizedObject(schema, definitions, isRoot);

@@ -1,4 +1,4 @@
-// Checks the types of an expression before it is accepted, as kube-apiserver does with cel-go.
+// Type-checks expressions before they are accepted, as kube-apiserver does with cel-go.
 import { Bindings, DYN, isOpen, mostGeneral, nameOfType, type CheckedType } from "./types.js";
 import { loadLibrary } from "../library.js";
 import { expandLoop } from "../expression/macros.js";
@@ -25,35 +25,34 @@ import {
 } from "../expression/ast.js";
 import { messageNamed, overloadsOf, resultOfCall, typeNamed } from "./declarations.js";
 
-/** What is wrong with an expression, and where: an offset in its text. */
+/** A problem of an expression. `offset` is the index of a character in its text. */
 interface ExpressionProblem {
   readonly offset: number;
   readonly message: string;
 }
 
-/** What the check of an expression found: the type of its value, and what is wrong, in the order of the text. */
+/** The result of checking an expression: the type of its value, and its problems in the order of the text. */
 export interface CheckedExpression {
   readonly type: CheckedType;
   readonly problems: readonly ExpressionProblem[];
-  /** What keeps a program from being made of the expression, if its types are right. */
+  /** Why cel-go cannot build a program from the expression although its types are correct; undefined if it can. */
   readonly programProblem: string | undefined;
-  /** The types of all parts. */
+  /** The types of all subexpressions. */
   readonly types: ReadonlyMap<Expression, CheckedType>;
   readonly root: Expression | undefined;
-  /** Whether it names the old value. */
+  /** Whether the expression refers to `oldSelf`. */
   readonly usesOldSelf: boolean;
 }
 
-/** What an expression may do besides. */
 export interface CheckOptions {
-  /** Whether it may construct `Object{…}` and `JSONPatch{…}`. Default: false. */
+  /** Whether `Object{…}` and `JSONPatch{…}` can be constructed, as in mutating admission policies. Default: false */
   readonly hasPatchTypes?: boolean;
 }
 
 type Scope = ReadonlyMap<string, CheckedType>;
 type MacroCalls = Parameters<typeof expandLoop>[1];
 
-/** What is wrong, and at which part, or at which entry of a literal. */
+/** A problem of a subexpression, or of the entry of a literal with this id. */
 interface PartProblem {
   readonly at: Expression | bigint;
   readonly message: string;
@@ -68,13 +67,13 @@ const EMPTY: CheckedExpression = {
   ...{ types: new Map(), root: undefined, usesOldSelf: false },
 };
 
-/** What a function is called with. */
+/** The types of the target of a method, if any, and of the arguments of a call. */
 interface Arguments {
   readonly on?: CheckedType | undefined;
   readonly given: readonly CheckedType[];
 }
 
-/** Checks an expression that can be parsed, given the types of its variables. */
+/** Type-checks an expression that the parser accepts, given the types of its variables. */
 export function checkExpression(
   text: string,
   variables: { readonly [name: string]: CheckedType },
@@ -98,11 +97,11 @@ export function checkExpression(
 
 class Check {
   readonly problems: PartProblem[] = [];
-  /** Whoever reads the text finds these, and looks no further. */
+  /** Problems of macros. They are parse errors in cel-go, so no other problem is reported beside them. */
   readonly macroProblems: PartProblem[] = [];
   programProblem: string | undefined;
   readonly types = new Map<Expression, CheckedType>();
-  /** The literals in calls of `format`. */
+  /** List and map literals in the arguments of `format`, whose elements may have different types. */
   readonly freeLiterals = new Set<Expression>();
   #formats = 0;
   readonly #bindings = new Bindings();
@@ -114,7 +113,7 @@ class Check {
     this.#calls = calls;
   }
 
-  /** Returns a type as it is known at the end, and lets all parts have theirs. */
+  /** Replaces the type parameters in a type, and in the types of all subexpressions, by what they were inferred to be. */
   settle(type: CheckedType): CheckedType {
     for (const [part, each] of this.types) this.types.set(part, this.#bindings.settle(each));
     return this.#bindings.settle(type);
@@ -192,7 +191,7 @@ class Check {
     return { kind: "map", key: this.#typeOfItems(names, scope), element: this.#typeOfItems(valuesOf(entries), scope) };
   }
 
-  // What a mark stands before is optional.
+  // An item after an optional mark has an optional type.
   #typeOfItems(items: readonly Expression[], scope: Scope): CheckedType {
     let joined: CheckedType | undefined;
     for (const [index, item] of items.entries()) {
@@ -295,7 +294,7 @@ class Check {
     return this.#bindings.resolve(this.typeOf(result!, outer));
   }
 
-  // The types of the variables of a loop.
+  // The types of the loop variables.
   #itemsOf(expression: Expression, range: CheckedType, hasTwo: boolean): readonly [CheckedType, CheckedType] {
     if (range.kind === "list") return hasTwo ? [INT, range.element] : [range.element, DYN];
     if (range.kind === "map") return [range.key, range.element];
@@ -314,7 +313,7 @@ class Check {
   }
 }
 
-// By the name of the field of the constant.
+// The kind is the name of the field of cel.expr.Constant that is set, such as `int64Value`.
 function typeOfConstant(kind: string | undefined): CheckedType {
   const [, name = "dyn"] = /^(bool|int64|uint64|double|string|bytes|null)Value$/.exec(kind ?? "") ?? [];
   return { kind: name.replace("64", "") } as CheckedType;
@@ -324,10 +323,10 @@ function optional(element: CheckedType): CheckedType {
   return { kind: "optional", element };
 }
 
-// The parser says of these where their first operand begins.
+// The parser records the offset of the first operand for these operators; kube-apiserver reports that of the operator.
 const OUTER_MARKS: { readonly [operator: string]: string } = { "_?_:_": "?", "_||_": "||", "_&&_": "&&" };
 
-/** Where kube-apiserver says that the parts of an expression are. */
+/** The positions of subexpressions as kube-apiserver reports them. */
 class Positions {
   readonly #text: string;
   readonly #offsets: { readonly [id: string]: number };
@@ -337,12 +336,12 @@ class Positions {
     this.#offsets = offsets;
   }
 
-  /** Returns the offset of a part, or of the value of an entry. */
+  /** Returns the offset of a subexpression, or of the value of an entry. */
   of(part: Expression | bigint): number {
     if (typeof part === "bigint") return this.#firstOf(":", this.#startOf(part));
     const { id, exprKind } = part;
     const start = this.#startOf(id);
-    // What a macro becomes is where its parenthesis is.
+    // The expansion of a macro is positioned at its opening parenthesis.
     const isMethod = /\.\D/y.test(this.#text.slice(start, start + 2));
     switch (exprKind.case) {
       case "selectExpr":
@@ -357,7 +356,7 @@ class Positions {
         return mark === undefined ? start : this.#outerMark(mark, start);
       }
       case "identExpr":
-        // The name of a type has a dot, as `net.IP`.
+        // A qualified type name such as `net.IP` contains a dot.
         return isMethod && !exprKind.value.name.includes(".") ? this.#firstOf("(", start) : start;
       default:
         return isMethod ? this.#firstOf("(", start) : start;
@@ -371,7 +370,7 @@ class Positions {
     return offset + (space.exec(this.#text)?.[0].length ?? 0);
   }
 
-  // The mark after an operand, which may have others in brackets and in texts.
+  // Finds the operator after its first operand; skips brackets, string literals, and comments.
   #outerMark(mark: string, start: number): number {
     let depth = 0;
     for (let index = start; index < this.#text.length; index++) {

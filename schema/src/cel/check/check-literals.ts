@@ -1,12 +1,11 @@
-// What kube-apiserver checks of literals after the types of an expression are right: constants that a function refuses, lists and maps whose items
-// have several types, and what a constant text is formatted with.
+// Checks of literals that kube-apiserver runs after type checking: invalid constant arguments, lists and maps of mixed types, and the arguments of a
+// constant format string.
 import { findPatternProblem } from "../../strings/pattern.js";
 import { OBJECT_LIMIT } from "../budget.js";
 import { compileExpression } from "../compile.js";
 import { isOptionalMark, textConstant, valuesOf, type Call, type Expression } from "../expression/ast.js";
 import { DYN, isSameType, longNameOfType, nameOfType, type CheckedType } from "./types.js";
 
-/** What is wrong with a literal, and where. */
 interface LiteralProblem {
   readonly at: Expression;
   readonly message: string;
@@ -14,7 +13,9 @@ interface LiteralProblem {
 
 type Types = ReadonlyMap<Expression, CheckedType>;
 
-/** Checks all literals of an expression, given the types of its parts; `free` are the ones in a call of `format`, which may be mixed. */
+/**
+ * Checks all literals of an expression, given the types of its subexpressions. Literals in `free`, those in calls of `format`, may have mixed types.
+ */
 export function checkLiterals(types: Types, free: ReadonlySet<Expression>): LiteralProblem[] {
   return [...types.keys()].flatMap((part) => {
     const { exprKind } = part;
@@ -32,7 +33,7 @@ export function checkLiterals(types: Types, free: ReadonlySet<Expression>): Lite
   });
 }
 
-/** Returns why a constant pattern keeps a program from being made of an expression; undefined if it does not. */
+/** Returns why an invalid constant pattern prevents cel-go from building a program; undefined if the pattern is valid or not constant. */
 export function patternProblemOf({ function: name, target, args }: Call): string | undefined {
   const isFunction = name === "matches" && target === undefined;
   const pattern =
@@ -93,7 +94,7 @@ const CLAUSES: { readonly [letter: string]: Clause } = {
   o: clause("int uint", "octal clause can only be used on integers, was given"),
 };
 
-/** Something wrong with one item, or with the whole call. */
+/** A problem of one argument, or of the whole call if `at` is absent. */
 interface FormatProblem {
   readonly at?: Expression;
   readonly message: string;
@@ -105,7 +106,7 @@ function problemOfFormat({ function: name, target, args }: Call, types: Types): 
   if (text === undefined || args.length !== 1 || list?.case !== "listExpr") return undefined;
   const items = list.value.elements.filter((each) => !isOptionalMark(each));
   let asked = 0;
-  // A percent sign, and what follows: another one, a precision and a letter, or nothing.
+  // A percent sign followed by another percent sign, by an optional precision and a verb, or by the end of the string.
   for (const [, sign, dot, digits = "", letter] of text.matchAll(/%(?:(%)|(\.(\d*))?(.)?)/gsu)) {
     if (sign !== undefined) continue;
     const item = items[asked];
@@ -136,7 +137,7 @@ function problemOfPrecision(digits: string, letter: string | undefined): string 
   return `error while converting precision to integer: strconv.Atoi: parsing "${digits}": ${problem}`;
 }
 
-// Of a list or a map that is written out every part is formatted as a text.
+// `%s` formats each element of a list or map literal as a string, so check them one by one.
 function wrongPart(item: Expression, wanted: Clause, types: Types): Expression | undefined {
   const { kind } = types.get(item) ?? DYN;
   if (kind !== "dyn" && !wanted.kinds.has(kind)) return item;

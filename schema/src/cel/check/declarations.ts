@@ -1,11 +1,11 @@
-// What expressions can refer to: the functions of CEL and of Kubernetes with their overloads, read from tables, and the types that can be named or
+// The declarations that expressions can refer to: the functions of CEL and Kubernetes with their overloads, and the types that can be named or
 // constructed.
 import { DYN, isSameType, type Bindings, type CheckedType } from "./types.js";
 import { LOOP_NAMES } from "../expression/macros.js";
 
-/** One way to call a function. */
+/** An overload of a function. */
 interface Overload {
-  /** The types of the arguments; the first one is that of the target of a method. */
+  /** The types of the arguments, preceded by the type of the target if it is a method. */
   readonly arguments: readonly CheckedType[];
   readonly isMethod: boolean;
   readonly result: CheckedType;
@@ -16,7 +16,7 @@ type Overloads = ReadonlyMap<string, readonly Overload[]>;
 let known: Overloads | undefined;
 let forPatches: Overloads | undefined;
 
-/** Returns the ways to call a function; undefined if there is no such function. `hasPatchTypes` is for mutating policies. */
+/** Returns the overloads of a function; undefined if it is not declared. `hasPatchTypes` adds the functions of mutating policies. */
 export function overloadsOf(name: string, hasPatchTypes: boolean): readonly Overload[] | undefined {
   known ??= read(STANDARD_FUNCTIONS + KUBERNETES_FUNCTIONS);
   forPatches ??= read(PATCH_FUNCTIONS);
@@ -29,14 +29,14 @@ function functionNames(): string[] {
   return [...known.keys()].filter((name) => /^[a-z]/i.test(name));
 }
 
-/** Returns the names of types that an expression can compare with `type(x)`. */
+/** Returns the names of the types that an expression can compare with `type(x)`. */
 function typeNames(): string[] {
   return [...TYPE_VALUES.keys()];
 }
 
 /**
- * Returns the type of the result of a call, given the types of its arguments, the target first; undefined if no overload fits. The first one that
- * fits has the type of the result, unless another one that fits has another type.
+ * Returns the type of a call, given the types of its arguments, preceded by that of the target. It is the result type of the first matching overload,
+ * or dyn if other matching overloads have different result types. Returns undefined if no overload matches.
  */
 export function resultOfCall(
   overloads: readonly Overload[],
@@ -53,7 +53,7 @@ export function resultOfCall(
   return found;
 }
 
-/** Returns the type of a type that has a name, such as `net.IP`. */
+/** Returns the type of a type name, such as `net.IP`. */
 export function typeNamed(name: string): CheckedType | undefined {
   return TYPE_VALUES.get(name);
 }
@@ -62,13 +62,13 @@ const SCALARS: ReadonlySet<string> = new Set(
   "dyn null bool int uint double string bytes timestamp duration".split(" "),
 );
 
-// In the order in which an overload is tried: it matters where nothing is known of a list's items.
+// Overloads are tried in this order. It is significant if the element type of a list is unknown.
 const CLASSES: { readonly [name: string]: readonly string[] } = {
   $summed: ["int", "uint", "double", "duration"],
   $compared: ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"],
 };
 
-// A line has the name of a function, and its overloads.
+// Each line consists of function names and their overloads.
 function read(table: string): Overloads {
   const lines = table.split("\n").filter((line) => line.trim() !== "");
   return new Map(
@@ -137,8 +137,8 @@ const TYPE_VALUES: ReadonlyMap<string, CheckedType> = new Map(
   ].map(([name, type]) => [name!, { kind: "type", of: new TypeReader(type!).readAll()[0]! }]),
 );
 
-// The functions of CEL and of its extensions, in the order in which kube-apiserver tries them. A capital letter is any type,
-// the same one wherever it stands; `$compared` and `$summed` are each type that can be compared, and added up.
+// The functions of CEL and its extensions, in the order in which kube-apiserver tries their overloads. A capital letter is a type parameter;
+// `$compared` stands for each comparable type, and `$summed` for each type that can be added.
 
 const ARITHMETIC = "(double, double) -> double | (int, int) -> int | (uint, uint) -> uint";
 const ORDER = [
@@ -225,7 +225,7 @@ value                 optional(V).() -> V
 
 const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + STRINGS + LISTS + OPTIONALS;
 
-// The functions of Kubernetes' own libraries, in the same notation.
+// The functions of the Kubernetes CEL libraries, in the same notation.
 
 const KUBERNETES_LISTS = `
 indexOf,lastIndexOf   list(A).(A) -> int | string.(string) -> int | string.(string, int) -> int
@@ -288,7 +288,7 @@ error,reason          kubernetes.authorization.Decision.() -> string
 
 const KUBERNETES_FUNCTIONS = KUBERNETES_LISTS + KUBERNETES_STRINGS + NETWORKS + NUMBERS + AUTHORIZATION;
 
-/** The functions that only mutating policies have. */
+/** Functions that are available in mutating admission policies only. */
 const PATCH_FUNCTIONS = `
 jsonpatch.escapeKey   (string) -> string
 `;
@@ -303,7 +303,7 @@ interface MessageType {
 const LIST: CheckedType = { kind: "list", element: DYN };
 const STRUCT: CheckedType = { kind: "map", key: { kind: "string" }, element: DYN };
 
-// The types of their values; their fields are not checked.
+// The types that these messages evaluate to. Their fields are not checked.
 const WELL_KNOWN: { readonly [name: string]: CheckedType } = {
   Any: DYN,
   BoolValue: { kind: "bool" },
@@ -328,7 +328,7 @@ const PATCH: { readonly [name: string]: CheckedType } = {
   value: DYN,
 };
 
-/** Returns a type that can be constructed; undefined if there is none. `Object{…}` and `JSONPatch{…}` are for mutating policies. */
+/** Returns a type that can be constructed; undefined if it is unknown. `Object{…}` and `JSONPatch{…}` require `hasPatchTypes`. */
 export function messageNamed(name: string, hasPatchTypes: boolean): MessageType | undefined {
   const [, wellKnown = ""] = /^\.?google\.protobuf\.(\w+)$/.exec(name) ?? [];
   if (Object.hasOwn(WELL_KNOWN, wellKnown)) return { type: WELL_KNOWN[wellKnown]!, field: () => DYN };
@@ -342,13 +342,13 @@ export function messageNamed(name: string, hasPatchTypes: boolean): MessageType 
 export interface DeclaredNames {
   /** Functions and macros. */
   readonly functions: readonly string[];
-  /** Variables of the rule and of its macros, and types. */
+  /** Variables of the rule and of its macros, and type names. */
   readonly variables: readonly string[];
 }
 
 const MACRO_VARIABLES = new RegExp(`\\.(?:${LOOP_NAMES.join("|")})\\(\\s*(\\w+)\\s*,(?:\\s*(\\w+)\\s*,)?`, "g");
 
-/** Lists the names that a rule of a CRD can refer to, to suggest one of them in place of a name that is undeclared. */
+/** Lists the names that a CRD validation rule can refer to, for suggestions in place of an undeclared name. */
 export function declaredNames(rule: string): DeclaredNames {
   const ofMacros = [...rule.matchAll(MACRO_VARIABLES)].flatMap(([, first, second]) => [first, second]);
   return {

@@ -1,5 +1,5 @@
-// The types of CEL, and which value can stand where another one is expected, as cel-go's checker decides it, with its quirks. What is not known is
-// dyn, and fits everywhere.
+// The types of CEL and their assignability, including the quirks of cel-go's checker. The type of an unknown value is dyn, which is assignable to and
+// from every type.
 
 /** A type of CEL. */
 export type CheckedType =
@@ -7,20 +7,19 @@ export type CheckedType =
       readonly kind:
         "dyn" | "null" | "bool" | "int" | "uint" | "double" | "string" | "bytes" | "timestamp" | "duration";
     }
-  /** That of an expression that is wrong; it fits everywhere. */
+  /** The type of an invalid expression. Like dyn, it is compatible with every type. */
   | { readonly kind: "error" }
   | { readonly kind: "list" | "optional"; readonly element: CheckedType }
-  /** The type of a type, which is a value, too. */
+  /** The type of a type value, such as the result of `type(x)`. */
   | { readonly kind: "type"; readonly of?: CheckedType }
   | { readonly kind: "map"; readonly key: CheckedType; readonly element: CheckedType }
-  /** A type of Kubernetes, such as `net.IP`. */
+  /** A type of a Kubernetes CEL library, such as `net.IP`. */
   | { readonly kind: "opaque"; readonly name: string }
-  /** What a function's type leaves open. */
+  /** A type parameter of a function declaration. */
   | { readonly kind: "parameter"; readonly name: string }
-  /** An object has the fields of its schema, by the names that expressions call them. */
+  /** An object type. `field` looks up a field by its escaped name in CEL. */
   | { readonly kind: "object"; readonly name: string; readonly field: (name: string) => CheckedType | undefined };
 
-/** What nothing is known of. */
 export const DYN: CheckedType = { kind: "dyn" };
 
 const NAMES: { readonly [kind: string]: string } = { optional: "optional_type", error: "!error!" };
@@ -30,7 +29,7 @@ const LONG_NAMES: { readonly [kind: string]: string } = {
   duration: "google.protobuf.Duration",
 };
 
-/** Returns the name of a type as kube-apiserver writes it where types do not fit. */
+/** Returns the name of a type as kube-apiserver prints it in errors about mismatched types. */
 export function nameOfType(type: CheckedType): string {
   if ("name" in type) return type.name;
   const name = NAMES[type.kind] ?? type.kind;
@@ -38,7 +37,7 @@ export function nameOfType(type: CheckedType): string {
   return inner.length === 0 ? name : `${name}(${inner.map(nameOfType).join(", ")})`;
 }
 
-/** Returns the name of a type as kube-apiserver writes it of what an expression comes to. */
+/** Returns the name of a type as kube-apiserver prints it in errors about the result type of an expression. */
 export function longNameOfType(type: CheckedType): string {
   if ("name" in type) return type.name;
   const name = LONG_NAMES[type.kind] ?? NAMES[type.kind] ?? type.kind;
@@ -46,21 +45,20 @@ export function longNameOfType(type: CheckedType): string {
   return inner.length === 0 ? name : `${name}(${inner.map(longNameOfType).join(", ")})`;
 }
 
-/** Returns the types that a type is made with. */
+/** Returns the type arguments of a type. */
 function parametersOf(type: CheckedType): readonly CheckedType[] {
   if (type.kind === "map") return [type.key, type.element];
   if (type.kind === "type") return type.of === undefined ? [] : [type.of];
   return "element" in type ? [type.element] : [];
 }
 
-/** Returns a type made with other types. */
+/** Returns a type with other type arguments. */
 function withParameters(type: CheckedType, [first = DYN, second = DYN]: readonly CheckedType[]): CheckedType {
   if (type.kind === "map") return { ...type, key: first, element: second };
   if (type.kind === "type") return { ...type, of: first };
   return "element" in type ? { ...type, element: first } : type;
 }
 
-/** Tells whether two types are the same. */
 export function isSameType(one: CheckedType, other: CheckedType): boolean {
   if (one === other) return true;
   if (one.kind !== other.kind) return false;
@@ -71,19 +69,19 @@ export function isSameType(one: CheckedType, other: CheckedType): boolean {
 
 const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "opaque", "optional", "timestamp", "duration"]);
 
-/** What type parameters stand for, found while the arguments of functions are compared with their declarations. */
+/** The bindings of type parameters, inferred by matching the arguments of calls with function declarations. */
 export class Bindings {
   readonly #bound = new Map<string, CheckedType>();
-  // What was bound, and to what before, so that a failed comparison can be taken back.
+  // The previous values of changed bindings, to undo a failed match.
   readonly #trail: (readonly [name: string, before: CheckedType | undefined])[] = [];
   #count = 0;
 
-  /** Returns a type parameter of which nothing is known. */
+  /** Returns a new, unbound type parameter. */
   fresh(): CheckedType {
     return { kind: "parameter", name: `_var${this.#count++}` };
   }
 
-  /** Returns what makes the same fresh parameters of the same names. */
+  /** Returns a function that replaces type parameters by fresh ones, the same one for each occurrence of a name. */
   renaming(): (type: CheckedType) => CheckedType {
     const fresh = new Map<string, CheckedType>();
     const rename = (type: CheckedType): CheckedType => {
@@ -97,7 +95,7 @@ export class Bindings {
     return rename;
   }
 
-  /** Tells whether each value of the second types can stand where the first one is; what is found out of parameters is kept only then. */
+  /** Tests whether the types are assignable pairwise, as isAssignableList of cel-go's checker does. Inferred bindings are kept only if they are. */
   fits(wanted: readonly CheckedType[], given: readonly CheckedType[]): boolean {
     const start = this.#trail.length;
     if (this.#areAssignable(wanted, given)) return true;
@@ -107,7 +105,7 @@ export class Bindings {
     return false;
   }
 
-  /** Returns a type with what its parameters stand for. */
+  /** Returns a type with bound parameters replaced by their bindings. */
   resolve(type: CheckedType): CheckedType {
     const bound = this.#boundTo(type);
     if (bound !== undefined) return this.resolve(bound);
@@ -120,7 +118,7 @@ export class Bindings {
         );
   }
 
-  /** Returns a type with what its parameters stand for, and dyn for a parameter of which nothing is known. */
+  /** Returns a type with bound parameters replaced by their bindings, and unbound ones by dyn. */
   settle(type: CheckedType): CheckedType {
     const resolved = this.resolve(type);
     if (resolved.kind === "parameter") return DYN;
@@ -160,7 +158,7 @@ export class Bindings {
     return this.#areAssignable(parametersOf(one), parametersOf(other));
   }
 
-  // Whether a type can be that of a parameter; "free" if it cannot, and the parameter may still be anything else.
+  // Tests whether a type can be bound to a parameter. "bound" and "free" tell whether a parameter that it cannot be bound to already has a binding.
   #substitution(type: CheckedType, parameter: CheckedType & { readonly kind: "parameter" }): "fits" | "bound" | "free" {
     if (isSameType(type, parameter)) return "fits";
     const bound = this.#boundTo(parameter);
@@ -185,12 +183,12 @@ export class Bindings {
   }
 }
 
-/** Tells whether a type fits everywhere. */
+/** Returns whether a type is compatible with every type. */
 export function isOpen({ kind }: CheckedType): boolean {
   return kind === "dyn" || kind === "error";
 }
 
-/** Returns the type of two that says less. */
+/** Returns the more general of two types. */
 export function mostGeneral(one: CheckedType, other: CheckedType): CheckedType {
   return saysNoMore(one, other) ? one : other;
 }

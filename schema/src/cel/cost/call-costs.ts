@@ -1,45 +1,43 @@
-// What calls cost at most by the sizes of their arguments, and how large their results are (k8s.io/apiserver/pkg/cel/library, cel-go's checker and ext).
-// Sizes and costs are unsigned 64-bit numbers that stay at their maximum.
+// Upper bounds of the cost of calls and the size of their results, by the sizes of their arguments (k8s.io/apiserver/pkg/cel/library, cel-go's
+// checker and ext). Sizes and costs are unsigned 64-bit integers with saturating arithmetic.
 import type { CheckedType } from "../check/types.js";
 
-/** The greatest size or cost: that of what nobody bounds. */
+/** The greatest size or cost, used for unbounded values. */
 export const UNBOUNDED = 2 ** 64;
 
-/** What a size is between. */
+/** The inclusive bounds of a size. */
 export interface Range {
   readonly min: number;
   readonly max: number;
 }
 
-/** The size of what nothing is known of. */
+/** The size of a value without known bounds. */
 export const ANY_SIZE: Range = { min: 0, max: UNBOUNDED };
 
-/** Returns the range of one size alone. */
+/** Returns the range of a known size. */
 export function fixed(size: number): Range {
   return { min: size, max: size };
 }
 
-/** Returns the sum of two ranges. */
 function plus(one: Range, other: Range): Range {
   return { min: bounded(one.min + other.min), max: bounded(one.max + other.max) };
 }
 
-/** Returns the product of two ranges. */
 function times(one: Range, other: Range): Range {
   return { min: product(one.min, other.min), max: product(one.max, other.max) };
 }
 
-/** Returns a range with a factor, each end rounded up. */
+/** Multiplies both bounds by a factor and rounds them up. */
 function scaled({ min, max }: Range, factor: number): Range {
   return { min: bounded(Math.ceil(min * factor)), max: bounded(Math.ceil(max * factor)) };
 }
 
-/** Returns the range that has both. */
+/** Returns the smallest range that contains both ranges. */
 export function union(one: Range, other: Range): Range {
   return { min: Math.min(one.min, other.min), max: Math.max(one.max, other.max) };
 }
 
-/** Returns a number, or the greatest. */
+/** Limits a number to the maximum. */
 export function bounded(value: number): number {
   return Math.min(value, UNBOUNDED);
 }
@@ -48,19 +46,19 @@ function product(one: number, other: number): number {
   return one === 0 || other === 0 ? 0 : bounded(one * other);
 }
 
-/** What a call is on or given. */
+/** The target or an argument of a call. */
 export interface Operand {
   readonly type: CheckedType;
   readonly size: Range;
-  /** The size of an item, if it is a list. */
+  /** The size of an element, if the operand is a list. */
   readonly itemSize: Range;
-  /** Whether it is a quantity, an address or the like, which are compared at once. */
+  /** Whether it is a quantity, address, or other opaque value, which is compared at constant cost. */
   readonly isOpaque: boolean;
-  /** The number that it is, if it is one. */
+  /** The value, if it is an integer literal. */
   readonly number: number | undefined;
 }
 
-/** What a call costs at most, without what it is given, and the size of its result. */
+/** The maximum cost of a call, excluding its arguments, and the size of its result. */
 interface CallCost {
   readonly cost: number;
   readonly size?: Range;
@@ -130,14 +128,14 @@ const join: Estimate = (on, [separator]) => {
   return { ...read(size), size };
 };
 
-// The bytes of two addresses, and the text of one.
+// The binary size of two addresses, scaled as in the traversal of a string.
 const ADDRESS = scaled(fixed(32), CHARACTER).max;
 const contains =
   (more: number): Estimate =>
   (_, [other]) =>
     other && { cost: bounded(ADDRESS + more + (other.type.kind === "string" ? scaled(other.size, CHARACTER).max : 0)) };
 
-// Two of them exceed what a rule may cost.
+// The fixed cost of an authorization check. Three checks exceed the cost limit of one expression (RULE_LIMIT).
 const ACCESS_CHECK = 350_000;
 
 const ESTIMATES: { readonly [name: string]: Estimate } = {
@@ -191,7 +189,7 @@ const ESTIMATES: { readonly [name: string]: Estimate } = {
   ),
 };
 
-/** Returns what a call costs at most, without its arguments. */
+/** Returns the maximum cost of a call, excluding its arguments. */
 export function callCostOf(name: string, on: Operand | undefined, args: readonly Operand[]): CallCost {
   return ESTIMATES[name]?.(on, args) ?? ONE;
 }

@@ -1,5 +1,5 @@
-// What an expression can cost at most, as kube-apiserver estimates it when a definition is written. It follows cel-go's estimator in its quirks, too: what is
-// reached through a value that the schema does not know has the size of the value with the rule.
+// Estimates the maximum cost of an expression, as kube-apiserver does when a CRD is created or updated. Follows the quirks of cel-go's estimator: a
+// path that starts at a computed value is looked up from `self`.
 import type { CheckedExpression } from "../check/check-expression.js";
 import {
   qualifiedName,
@@ -17,7 +17,7 @@ import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../expression/optional-syntax.js
 import { ANY_SIZE, bounded, callCostOf, fixed, UNBOUNDED, union, type Operand, type Range } from "./call-costs.js";
 import type { SizedType } from "../schema-types.js";
 
-// Where a value is in the value with the rule: "none" if it is something made, "unknown" if the schema does not lead there.
+// The location of a value below `self`: "none" for a computed value, "unknown" if the schema does not describe it.
 type Place = SizedType | "none" | "unknown";
 
 interface Entry {
@@ -38,7 +38,7 @@ type Scope = ReadonlyMap<string, Omit<Estimated, "cost">>;
 const SCALARS: ReadonlySet<string> = new Set(["bool", "double", "duration", "int", "timestamp", "uint"]);
 const [LIST, MAP, MESSAGE] = [10, 30, 40];
 
-/** Returns the most that a checked expression about a value can cost. */
+/** Returns the maximum cost of a checked expression for values of the given size. */
 export function estimateCost({ root, types }: CheckedExpression, self: SizedType): number {
   return root === undefined ? 0 : new Estimation(self, types).of(root, new Map()).cost;
 }
@@ -199,7 +199,7 @@ class Estimation {
     const inner = this.#inside(place, "@element");
     const { exprKind } = expression;
     const constant = exprKind.case === "constExpr" ? exprKind.value.constantKind.value : undefined;
-    // The size of an item is that of the schema; a list that is made has none that is known.
+    // The schema gives the element size; that of a computed list is unknown.
     const itemSize = place === "none" || typeof inner === "string" ? ANY_SIZE : { min: 0, max: inner.max };
     return {
       type: this.#types.get(expression) ?? DYN,
@@ -210,7 +210,7 @@ class Estimation {
     };
   }
 
-  // A path that starts anywhere starts at the value with the rule.
+  // A path that starts at a computed value is looked up from `self`, as in cel-go.
   #inside(place: Place, step: string): Place {
     if (place === "unknown") return place;
     if (place === "none") return this.#self;
@@ -227,7 +227,7 @@ class Estimation {
   }
 }
 
-// What these make is compared at once.
+// Functions that return opaque values, which are compared at constant cost.
 const OPAQUE: ReadonlySet<string> = new Set("ip cidr masked quantity add sub semver".split(" "));
 
 function sizeOfConstant({ case: kind, value }: Constant): Range {

@@ -1,30 +1,28 @@
-// The parts of a parsed expression (cel.expr.Expr): reads them, and makes those that a macro is replaced by.
+// Accessors for parsed expressions (cel.expr.Expr), and constructors for the expressions that replace macros.
 import type { parse } from "@bufbuild/cel";
 import { OPTIONAL_ENTRY } from "./optional-syntax.js";
 
-/** A parsed expression. */
 export type Expression = NonNullable<ReturnType<typeof parse>["expr"]>;
-/** A selection of a field in a parsed expression. */
+/** A field selection. */
 export type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
-/** A call in a parsed expression. */
+/** A function or method call. */
 export type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
-/** A loop in a parsed expression. */
+/** A comprehension. */
 export type Loop = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
-/** A literal of a map or an object in a parsed expression. */
+/** A map or message literal. */
 export type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
-/** An entry of such a literal in a parsed expression. */
+/** An entry of a map or message literal. */
 export type MapEntry = Struct["entries"][number];
-/** A literal of a list in a parsed expression. */
+/** A list literal. */
 export type List = Extract<Expression["exprKind"], { case: "listExpr" }>["value"];
-/** A constant in a parsed expression. */
 export type Constant = Extract<Expression["exprKind"], { case: "constExpr" }>["value"]["constantKind"];
 
-/** Tells whether an entry of a literal marks the next one as optional. */
+/** Returns whether an element of a literal marks the next one as optional. */
 export function isOptionalMark(expression: Expression | undefined): boolean {
   return expression?.exprKind.case === "identExpr" && expression.exprKind.value.name === OPTIONAL_ENTRY;
 }
 
-/** Returns the values of a literal of a map, and the marks before those that are optional. */
+/** Returns the values of a map literal, with the marks before optional ones. */
 export function valuesOf(entries: readonly MapEntry[]): Expression[] {
   return entries.flatMap(({ keyKind, value }) => {
     const isMark = keyKind.case === "mapKey" && isOptionalMark(keyKind.value);
@@ -32,7 +30,7 @@ export function valuesOf(entries: readonly MapEntry[]): Expression[] {
   });
 }
 
-/** Returns the dotted name that an expression is; undefined if it is something else. */
+/** Returns the qualified name that an expression consists of; undefined if it is another expression. */
 export function qualifiedName({ exprKind }: Expression): string | undefined {
   if (exprKind.case === "identExpr") return exprKind.value.name;
   if (exprKind.case !== "selectExpr" || exprKind.value.operand === undefined || exprKind.value.testOnly)
@@ -41,18 +39,18 @@ export function qualifiedName({ exprKind }: Expression): string | undefined {
   return operand === undefined ? undefined : `${operand}.${exprKind.value.field}`;
 }
 
-/** Returns the name of a variable; undefined if an expression is something else. */
+/** Returns the name of the variable that an expression refers to; undefined if it is another expression. */
 export function variableOf(expression: Expression | undefined): string | undefined {
   return expression?.exprKind.case === "identExpr" ? expression.exprKind.value.name : undefined;
 }
 
-/** Returns the text that an expression is; undefined if it is something else. */
+/** Returns the value of a string literal; undefined for another expression. */
 export function textConstant(expression: Expression | undefined): string | undefined {
   const constant = expression?.exprKind.case === "constExpr" ? expression.exprKind.value.constantKind : undefined;
   return constant?.case === "stringValue" ? constant.value : undefined;
 }
 
-/** A loop with one variable, or with two. */
+/** A comprehension with one or two loop variables. */
 export interface Fold {
   readonly range: Expression;
   readonly item: string;
@@ -64,7 +62,7 @@ export interface Fold {
   readonly result: Expression;
 }
 
-/** Makes parts of an expression, at the position of the one that they replace. */
+/** Creates expressions with the id, and so the position, of the expression that they replace. */
 export class Nodes {
   readonly #id: bigint;
 

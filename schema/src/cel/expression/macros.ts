@@ -1,14 +1,14 @@
-// Macros that the parser leaves as calls: loops with two variables, `sortBy`, `optMap` and the like. The check of types and the estimate of costs
-// expand them as cel-go does (`expandLoop`). The evaluator gets loops and calls that it has (`expandMacro`).
+// Macros that the parser leaves as calls, such as loops with two variables, `sortBy`, and `optMap`. `expandLoop` expands them as cel-go does, for
+// type checking and cost estimation. `expandMacro` expands them to loops and calls that the evaluator supports.
 import { Nodes, variableOf, type Expression, type Fold } from "./ast.js";
 
-/** What is wrong with a macro, and where. */
+/** A problem of a macro call, at the expression that causes it. */
 interface MacroProblem {
   readonly at: Expression;
   readonly message: string;
 }
 
-/** How many arguments the macros take. */
+/** The numbers of arguments that each macro accepts. */
 const MACROS: { readonly [name: string]: readonly number[] } = {
   ...Object.fromEntries(["all", "exists", "exists_one"].map((name) => [name, [2, 3]])),
   existsOne: [3],
@@ -17,22 +17,21 @@ const MACROS: { readonly [name: string]: readonly number[] } = {
   map: [2, 3],
 };
 
-/** The names of the macros. */
 export const LOOP_NAMES: readonly string[] = Object.keys(MACROS);
 
 const RESULT = "@result";
 const SORTED = "@sorted";
 
 /**
- * Rewrites the call of a macro that the parser left as it is, in place; leaves every other expression. Returns why it cannot be one. `calls` are the
- * macros that the parser expanded.
+ * Expands a macro call that the parser left as a call, in place; other expressions are unchanged. Returns the problem if the call is invalid. `calls`
+ * contains the original calls of the macros that the parser expanded, by the id of the expansion.
  */
 export function expandLoop(
   expression: Expression,
   calls: { readonly [id: string]: Expression },
 ): MacroProblem | undefined {
   const call = calls[String(expression.id)]?.exprKind;
-  // This macro of one variable kube-apiserver does not have.
+  // kube-apiserver has no `existsOne` with one variable, so restore the call.
   if (call?.case === "callExpr" && call.value.function === "existsOne") expression.exprKind = call;
   const { exprKind } = expression;
   if (exprKind.case !== "callExpr") return undefined;
@@ -144,7 +143,7 @@ function sorted(nodes: Nodes, target: Expression, { variable, body }: Body): Exp
   return bind(nodes, SORTED, { value: target, result: nodes.ident(SORTED), body: call });
 }
 
-// A loop over nothing, which names a value.
+// Binds a variable: a comprehension over an empty list results in the initial value of its accumulator.
 function bind(
   nodes: Nodes,
   name: string,
@@ -161,13 +160,13 @@ function bind(
   });
 }
 
-/** The variable of a loop that never runs: it only gives a value a name. */
+/** The loop variable of a comprehension over an empty list, which only binds its accumulator. */
 export const UNUSED = "@unused";
 const LOOPS: ReadonlySet<string> = new Set(
   "all exists existsOne exists_one transformList transformMap transformMapEntry".split(" "),
 );
 
-/** Rewrites the call of a macro for the evaluator, in place; leaves every other expression as it is. */
+/** Expands a macro call for the evaluator, in place; other expressions are unchanged. */
 export function expandMacro(expression: Expression): void {
   const { exprKind } = expression;
   if (exprKind.case !== "callExpr" || exprKind.value.target === undefined) return;
@@ -191,7 +190,7 @@ class Builder {
     this.#nodes = nodes;
   }
 
-  /** `range.all(key, value, predicate)` and the like: a loop over the keys, in which the value is bound. */
+  /** `range.all(key, value, predicate)` and the like: a loop over the keys that binds the value. */
   loop(
     name: string,
     target: Expression,
@@ -215,7 +214,7 @@ class Builder {
     return this.#bind(range, target, loop);
   }
 
-  /** `optional.optMap(variable, body)`; a flat one has a body that is optional itself. */
+  /** `optional.optMap(variable, body)`, or `optFlatMap` if `isFlat`, whose body is itself optional. */
   optional(target: Expression, variable: string, { body, isFlat }: { body: Expression; isFlat: boolean }): Expression {
     const held = `@optional:${variable}`;
     const value = this.#nodes.method(this.#nodes.ident(held), "value");
@@ -233,7 +232,7 @@ class Builder {
     return this.#bind(held, target, choice);
   }
 
-  /** `list.sortBy(variable, key)`: the keys are made first, and the list is sorted by them. */
+  /** `list.sortBy(variable, key)`: computes the keys, then sorts the list by them. */
   sorted(target: Expression, variable: string, key: Expression): Expression {
     const range = `@range:${variable}`;
     const step = this.#nodes.call("_+_", this.#nodes.ident(RESULT), this.#nodes.list(key));
@@ -278,7 +277,7 @@ class Builder {
     return name === "transformList" ? list : this.#nodes.call(name === "transformMap" ? "@mapOf" : "@merged", list);
   }
 
-  // A loop over nothing leaves what it starts with.
+  // A comprehension over an empty list results in the initial value of its accumulator.
   #bind(name: string, value: Expression, body: Expression): Expression {
     return this.#fold({
       range: this.#nodes.list(),

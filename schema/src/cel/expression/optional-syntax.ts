@@ -1,37 +1,37 @@
-// The parser does not know the operators of optional values, `a.?b` and `a[?b]`, so they become calls before it reads the text.
+// The parser does not support the operators of optional values, `a.?b` and `a[?b]`. They are rewritten to method calls before parsing.
 
-/** The method that stands for `.?name`. */
+/** The method that replaces `.?name`. */
 export const OPTIONAL_FIELD = "optionalField__";
 
-/** The method that stands for `[?index]`. */
+/** The method that replaces `[?index]`. */
 export const OPTIONAL_INDEX = "optionalIndex__";
 
-// Texts and comments, which are left as they are; a raw text has no escapes.
+// String literals and comments, which are not rewritten. A raw string has no escapes.
 const QUOTED =
   /\/\/[^\n]*|(?:[bB]?[rR]|[rR][bB])(?:"""[^]*?"""|'''[^]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/y;
 const FIELD = /\.\s*\?\s*([A-Za-z_]\w*)/y;
 const BEFORE_INDEX = /[\w)\]}"'`]\s*$/;
 
-/** The entry of a literal that says of the next one that it is optional: `[?a]` and `{?a: b}`. */
+/** The element that marks the next element of a literal as optional, for `[?a]` and `{?a: b}`. */
 export const OPTIONAL_ENTRY = "optionalEntry__";
 
 const CLOSING: { readonly [opening: string]: string } = { "[": "]", "{": "}", "(": ")" };
 
-/** An expression without the operators of optional values, and where its parts were before. */
+/** An expression without the operators of optional values, and the mapping to offsets in the original text. */
 interface PlainText {
   readonly text: string;
-  /** Returns the offset in the text as it was. */
+  /** Returns the offset in the original text. */
   readonly originOf: (offset: number) => number;
 }
 
-/** Returns an expression without the operators of optional values. */
+/** Rewrites the operators of optional values to calls. */
 export function withoutOptionalOperators(text: string): PlainText {
-  // The parser knows no comment that ends with the text.
+  // The parser rejects a comment that is not terminated by a newline.
   const end = text.includes("//") ? "\n" : "";
   if (!/[.[{,]\s*\?/.test(text)) return { text: text + end, originOf: (offset) => offset };
-  // What opened the brackets around, and what closes them now.
+  // The open brackets, each with the character that opened it and the text that closes it in the result.
   const open: { readonly by: string; readonly closing: string }[] = [];
-  // What each piece begins with, before and after.
+  // The offsets of each piece in the original text and in the result.
   const pieces: { readonly from: number; readonly to: number; readonly isCopied: boolean }[] = [];
   let [result, index] = ["", 0];
   const put = (piece: string, length: number) => {
@@ -70,7 +70,7 @@ export function withoutOptionalOperators(text: string): PlainText {
   };
 }
 
-/** Returns the text in quotes or the comment that begins at an offset; undefined if none does. */
+/** Returns the string literal or comment that starts at an offset; undefined if there is none. */
 export function quotedAt(text: string, index: number): string | undefined {
   return matchAt(QUOTED, text, index)?.[0];
 }

@@ -1,34 +1,34 @@
-// Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
-// `has` sees a field that is null.
+// Rewrites a parsed expression where the evaluator differs from the API server: loops are charged to the budget and append to one result list, and
+// `has` is true for a null field.
 import type { celEnv } from "@bufbuild/cel";
 import { KIND } from "../kubernetes-value.js";
 import { Nodes, type Call, type Expression, type List, type Loop, type Select, type Struct } from "./ast.js";
 import { expandMacro, UNUSED } from "./macros.js";
 import { OPTIONAL_ENTRY, OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
 
-/** The functions that there are. */
+/** The environment with the available functions. */
 type Environment = ReturnType<typeof celEnv>;
 
-/** What is known of an expression. */
+/** What is known about a prepared expression. */
 interface ExpressionFacts {
-  /** Why the expression cannot be evaluated. */
+  /** Why the expression cannot be evaluated; undefined if it can. */
   readonly problem?: string;
   readonly usesOldSelf: boolean;
 }
 
-// The evaluator has these itself, and no function for them.
+// Built-in operators of the evaluator that are not in its list of functions.
 const BUILT_IN: ReadonlySet<string> = new Set(["_[_]", "_?_:_", "_&&_", "_||_", "@not_strictly_false"]);
 
-// Calls of these with one variable became loops.
+// Macros that the parser expands if they have one variable.
 const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "existsOne", "map", "filter"]);
 
-// What these return is an optional value.
+// Functions that return optional values.
 const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "or", "optMap", "optFlatMap"]);
 
-// The types of values of Kubernetes that have names, which the evaluator does not know.
+// Type names of Kubernetes values, which the evaluator does not know.
 const TYPES: ReadonlySet<string> = new Set(["net.IP", "net.CIDR", "optional_type"]);
 
-/** Prepares an expression for its evaluation, in place. */
+/** Prepares an expression for evaluation, in place. */
 export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
   const preparation = new Preparation(env);
   if (expression === undefined) return { problem: "it is empty", usesOldSelf: false };
@@ -90,7 +90,7 @@ class Preparation {
     for (const expression of expressions) if (expression !== undefined) this.visit(expression);
   }
 
-  // What a mutating policy constructs is a map that says of what type it is.
+  // A message of a mutating policy becomes a map with its type name under KIND.
   #visitMessage(expression: Expression, struct: Struct): void {
     const { messageName } = struct;
     if (!/^(JSONPatch|Object(\.\w+)*)$/.test(messageName)) return this.#fail(`the type ${messageName}`);
@@ -103,7 +103,7 @@ class Preparation {
     struct.entries.push({ $typeName: "cel.expr.Expr.CreateStruct.Entry", ...entry });
   }
 
-  // A field of an optional value is an optional value again.
+  // Selecting a field of an optional value results in an optional value.
   #visitField(expression: Expression, { operand, field, testOnly }: Select): void {
     const name = textOf(expression, field);
     if (isOptional(operand)) {
@@ -150,7 +150,7 @@ class Preparation {
   }
 }
 
-// `[?a, b]` becomes `@present([a, b], [0])`: the items with these indexes are optional.
+// Rewrites `[?a, b]` to `@present([a, b], [0])`; the second list contains the indexes of the optional items.
 function withOptionalItems(expression: Expression, list: List): void {
   const optional: Expression[] = [];
   const items: Expression[] = [];
@@ -162,7 +162,7 @@ function withOptionalItems(expression: Expression, list: List): void {
   replace(expression, "@present", [{ ...expression }, new Nodes(expression).list(...optional)]);
 }
 
-// `{?a: b}` becomes `@present({a: b}, [a])`.
+// Rewrites `{?a: b}` to `@present({a: b}, [a])`.
 function withOptionalEntries(expression: Expression, struct: Struct): void {
   const optional: Expression[] = [];
   const { entries } = struct;
@@ -211,7 +211,7 @@ function isOptional(expression: Expression | undefined): boolean {
   return expression !== undefined && OPTIONAL.has(callOf(expression)?.function ?? "");
 }
 
-// Whether `oldSelf` is optional is known from the rule alone, not from the expression.
+// Only the rule tells whether `oldSelf` is optional (optionalOldSelf), so this is decided at run time.
 function isOld(expression: Expression | undefined): boolean {
   return expression !== undefined && (isIdentifier(expression, "oldSelf") || isCall(expression, "@oldField"));
 }

@@ -1,4 +1,4 @@
-// Where the evaluator differs from the API server, and what pays for the rest.
+// Functions and operators of CEL for which the evaluator differs from the API server, or that must be charged to the cost budget.
 import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
 import { parseDuration, timeOf, type CelInput } from "../adapt-value.js";
@@ -11,7 +11,7 @@ const TRUE = /^(1|t|T|TRUE|true|True)$/;
 const FALSE = /^(0|f|F|FALSE|false|False)$/;
 const NUMBER = /^[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)$/i;
 
-/** The names of the types of Kubernetes' values. */
+/** The CEL type names of Kubernetes values. */
 const KIND_TYPES: { readonly [kind: string]: string } = {
   ip: "net.IP",
   cidr: "net.CIDR",
@@ -22,7 +22,7 @@ const KIND_TYPES: { readonly [kind: string]: string } = {
   format: "kubernetes.NamedFormat",
 };
 
-/** The functions of the language itself, and those that a prepared expression calls. */
+/** The functions of the language itself, and the internal ones that prepared expressions call. */
 export const coreFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod, celList, isCelList, isCelMap, objectType, celEnv, DurationSchema, TimestampSchema } =
     library;
@@ -57,7 +57,7 @@ export const coreFunctions: FunctionsOf = (library) => {
       if (typeof kind !== "string") return standardType.call(0, undefined, [value]) as CelInput;
       return kind === "type" ? TYPE : valueOfKind(library, "type", { name: KIND_TYPES[kind] ?? kind });
     }),
-    // Nothing but a map has a field.
+    // Only maps have fields.
     celFunc("@has", [DYN, STRING], BOOL, (value, name) => isCelMap(value) && value.get(name) !== undefined),
     celFunc("@in", [STRING, MAP], BOOL, (key, map) => map.get(key) !== undefined),
     celFunc("@in", [DYN, LIST], BOOL, (value, list) => {

@@ -1,4 +1,4 @@
-// Kubernetes' library of formats: the names of what the API server can validate a text as.
+// The Kubernetes CEL library `format`: named formats that strings can be validated against.
 import { hasFormat } from "../../strings/formats.js";
 import { spendText } from "../budget.js";
 import { optionalOf } from "./optional.js";
@@ -10,7 +10,7 @@ const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const QUALIFIED = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 
-/** Puts a letter in place of a dash at the end and of what is before it: more follows a prefix. */
+/** Replaces the trailing dash of a prefix of several characters by a letter, because the generated part of the name follows it. */
 const withEnd = (prefix: string) => (prefix.length > 1 ? prefix.replace(/[^]-$/, "a") : prefix);
 const isSubdomain: Check = (text) => text.length <= 253 && text.split(".").every((label) => LABEL.test(label));
 
@@ -30,7 +30,7 @@ const CHECKS: { readonly [name: string]: Check } = {
   datetime: (text) => hasFormat(text, "date-time") === true,
 };
 
-/** `format.dns1123Label()` and the like, and `validate`. */
+/** `format.dns1123Label()` and the other named formats, and `validate`. */
 export const formatFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { STRING, MAP } = typesOf(library);

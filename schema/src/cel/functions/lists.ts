@@ -1,11 +1,11 @@
-// Kubernetes' CEL library for lists, CEL's extensions for lists and sets, and the functions that expanded macros call.
+// The Kubernetes CEL library for lists, the list and set extensions of CEL, and the functions that expanded macros call.
 import type { CelList, CelValue } from "@bufbuild/cel";
 import { spend } from "../budget.js";
 import { equalityOf } from "../equality.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 import type { CelInput } from "../adapt-value.js";
 
-/** What functions do with all items of a list. */
+/** The functions on whole lists, such as `sum`, `isSorted`, and `sets.contains`. */
 export const listFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod, celEnv, isCelError, isCelList } = library;
   const { BOOL, INT, DYN, LIST } = typesOf(library);
@@ -81,7 +81,7 @@ export const listFunctions: FunctionsOf = (library) => {
   ];
 };
 
-/** `@keys`, `@at`, `@sortBy`, `@mapOf` and `@merged`. */
+/** The functions that expanded macros call: `@keys`, `@at`, `@sortBy`, `@mapOf`, and `@merged`. */
 export const macroFunctions: FunctionsOf = (library) => {
   const { celFunc, celEnv, celMap, isCelError, isCelList, isCelMap } = library;
   const { DYN, LIST, MAP } = typesOf(library);

@@ -1,4 +1,4 @@
-// Kubernetes' CEL libraries for IP addresses and CIDRs, which follow Go's net/netip, and for URLs, which follow url.ParseRequestURI.
+// The Kubernetes CEL libraries for IP addresses and CIDRs, which follow Go's net/netip, and for URLs, which follow url.ParseRequestURI.
 import type { CelMap } from "@bufbuild/cel";
 import {
   canonicalTextOf,
@@ -27,7 +27,7 @@ const NOT_GLOBAL = [
   ...["255.255.255.255/32", "224.0.0.0/4", "ff00::/8"],
 ];
 
-/** `ip`, `isIP`, `cidr`, `isCIDR` and what addresses and networks can do. */
+/** `ip`, `isIP`, `cidr`, `isCIDR`, and the methods of addresses and networks. */
 export const networkFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, MAP } = typesOf(library);
@@ -120,7 +120,7 @@ function networkProblem(text: string): string {
 const URL_PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
 const URL_HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;
 
-/** `url`, `isURL` and the parts of a URL. */
+/** `url`, `isURL`, and the accessors of URLs. */
 export const urlFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, MAP } = typesOf(library);
@@ -151,7 +151,7 @@ function urlProblem(text: string): string | undefined {
 
 function urlPartsOf(text: string) {
   const [, Scheme = "", authority = "", path = "", Query = ""] = URL_PARTS.exec(text.replace(/#.*$/s, "")) ?? [];
-  // What may not stand in a path is escaped, and what is escaped stays.
+  // Percent-encode characters that are invalid in a path; existing escapes are kept.
   const EscapedPath = path.replace(/[^\w!#$%&'()*+,\-./:;=?@[\]~]+/gu, encodeURIComponent);
   const Host = authority.slice(authority.lastIndexOf("@") + 1);
   const [, bracketed, plain = "", Port = ""] = URL_HOST.exec(Host) ?? [];

@@ -1,17 +1,17 @@
-// CEL's optional values, whose operators `.?` and `[?]` became calls (optional-syntax.ts).
+// CEL's optional values. Their operators `.?` and `[?]` have been rewritten to calls (optional-syntax.ts).
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../expression/optional-syntax.js";
 import type { CelInput } from "../adapt-value.js";
 import type { Library } from "../library.js";
 import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
-/** Returns an optional value; none if nothing is given. */
+/** Returns an optional value, or `optional.none` if `value` is undefined. */
 export function optionalOf({ celMap }: Library, value: CelInput | undefined): CelMap {
   const entries: [string, CelInput][] = [["@kind", "optional"]];
   return celMap(new Map(value === undefined ? entries : [...entries, ["value", value]]));
 }
 
-// In the order of Go: a time has its zero in the year 1.
+// The zero value of Go's time.Time is in the year 1.
 function isZeroTime(value: CelValue): boolean {
   const { $typeName, seconds, nanos } =
     (value as { message?: { $typeName?: string; seconds?: bigint; nanos?: number } })?.message ?? {};
@@ -19,7 +19,7 @@ function isZeroTime(value: CelValue): boolean {
   return $typeName === "google.protobuf.Timestamp" ? seconds === -62_135_596_800n : seconds === 0n;
 }
 
-/** `optional.of`, `optional.none` and what an optional value can do. */
+/** `optional.of`, `optional.none`, and the methods of optional values. */
 export const optionalFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod, isCelList, isCelMap } = library;
   const { BOOL, DYN, LIST, MAP, STRING } = typesOf(library);

@@ -1,4 +1,4 @@
-// Kubernetes' library of quantities.
+// The Kubernetes CEL library for quantities.
 import type { CelMap } from "@bufbuild/cel";
 import { canonicalQuantity, parseQuantity } from "../../strings/quantity.js";
 import { spendText } from "../budget.js";
@@ -8,7 +8,7 @@ import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kube
 const ONE = 1_000_000_000n;
 const MAX_INT = 2n ** 63n;
 
-/** `quantity`, `isQuantity` and what a quantity can do; versions are compared by functions of the same names. */
+/** `quantity`, `isQuantity`, and the methods of quantities. The comparison methods also accept versions, which have methods of the same names. */
 export const quantityFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, DOUBLE, MAP } = typesOf(library);
@@ -24,7 +24,7 @@ export const quantityFunctions: FunctionsOf = (library) => {
       return quantity(nanos);
     }),
     celFunc("isQuantity", [STRING], BOOL, (text) => read(text) !== undefined),
-    // The documentation says a method, the API server has a function.
+    // The Kubernetes documentation lists `sign` as a method, but the API server declares a function.
     celFunc("sign", [MAP], INT, (value) => BigInt(Math.sign(Number(nanosOf(value))))),
     celMethod("isInteger", MAP, [], BOOL, function () {
       return isInteger(nanosOf(this));
@@ -66,7 +66,7 @@ function read(text: string): bigint | undefined {
 }
 
 function problemOf(text: string): string {
-  // A blank is no part of a quantity.
+  // Surrounding spaces are invalid in a quantity.
   const read = canonicalQuantity(text === text.trim() ? text : "");
   return "problem" in read ? read.problem : "";
 }

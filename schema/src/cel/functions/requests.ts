@@ -1,13 +1,13 @@
-// What expressions about a request may ask: the variables of their policy, and Kubernetes' library of authorization.
+// The variables of a policy, and the Kubernetes CEL library for authorization checks.
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import type { CelInput } from "../adapt-value.js";
 import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
-/** What an authorizer is asked: a path, or a verb on a resource. */
+/** An authorization check: a verb on a non-resource path, or on a resource. */
 export type AccessQuestion =
   | { readonly user: string | undefined; readonly verb: string; readonly path: string }
   | {
-      /** The name of a service account's user. Default: who sent the request. */
+      /** The user name of the service account to check. Default: the user of the request */
       readonly user: string | undefined;
       readonly verb: string;
       readonly group: string;
@@ -17,16 +17,16 @@ export type AccessQuestion =
       readonly name: string;
     };
 
-/** What is around an expression about a request. */
+/** The context in which expressions about a request are evaluated. */
 export interface RequestSurroundings {
-  /** Returns a variable of the policy; throws if its expression fails. */
+  /** Returns the value of a variable of the policy; throws if its expression fails. */
   readonly variable: (name: string) => CelValue;
   readonly authorize: (question: AccessQuestion) => { readonly allowed: boolean; readonly reason: string };
 }
 
 let current: RequestSurroundings | undefined;
 
-/** Evaluates something with what is around it. */
+/** Runs `evaluate` with the given context, and restores the previous one afterwards. */
 export function withSurroundings<Result>(surroundings: RequestSurroundings, evaluate: () => Result): Result {
   const before = current;
   current = surroundings;
@@ -39,7 +39,7 @@ export function withSurroundings<Result>(surroundings: RequestSurroundings, eval
 
 const RESOURCE = ["user", "group", "resource", "subresource", "namespace", "name"] as const;
 
-/** The functions of `variables` and of `authorizer`. */
+/** The functions for `variables` and `authorizer`. */
 export const requestFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, DYN, MAP } = typesOf(library);
@@ -75,7 +75,7 @@ export const requestFunctions: FunctionsOf = (library) => {
       return resourceCheckOf(library, { user, group, resource, subresource: "", namespace: "", name: "" });
     }),
     ...(["subresource", "namespace", "name"] as const).map(narrowed),
-    // RBAC grants the same with and without selectors.
+    // RBAC ignores field and label selectors.
     ...["fieldSelector", "labelSelector"].map((name) =>
       celMethod(name, MAP, [STRING], MAP, function () {
         return valueOfKind(library, "resourceCheck", questionOf(this));
@@ -106,7 +106,7 @@ export const requestFunctions: FunctionsOf = (library) => {
   ];
 };
 
-/** Returns `authorizer`; with the resource of the request it has `requestResource`. */
+/** Returns the value of `authorizer`. With `requested` it includes `requestResource`. */
 export function authorizerOf(
   library: Parameters<FunctionsOf>[0],
   user: string,

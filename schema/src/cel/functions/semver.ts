@@ -1,9 +1,9 @@
-// Kubernetes' library of versions: https://semver.org
+// The Kubernetes CEL library for semantic versions: https://semver.org
 import type { CelMap } from "@bufbuild/cel";
 import { readVersion } from "../../strings/semver.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
-/** `semver`, `isSemver` and the parts of a version. */
+/** `semver`, `isSemver`, and the methods of versions. */
 export const semverFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, MAP } = typesOf(library);
@@ -26,7 +26,7 @@ export const semverFunctions: FunctionsOf = (library) => {
   ];
 };
 
-/** Compares two versions as numbers are compared; what is built from one does not count. */
+/** Compares two versions by precedence. Build metadata is ignored. */
 export function compareVersions(one: CelMap, other: CelMap): number {
   for (const part of ["major", "minor", "patch"] as const) {
     const difference = fieldOf<bigint>(one, "semver", part) - fieldOf<bigint>(other, "semver", part);
@@ -35,7 +35,7 @@ export function compareVersions(one: CelMap, other: CelMap): number {
   return compareReleases(fieldOf(one, "semver", "prerelease"), fieldOf(other, "semver", "prerelease"));
 }
 
-// As the API server: without a leading v and leading zeros, and with the parts that are missing.
+// Normalizes a version as the API server does: drops a leading "v" and leading zeros, and appends missing parts.
 function readLoosely(text: string): ReturnType<typeof readVersion> {
   const [major = "", minor, ...rest] = text.replace(/^v/, "").split(".");
   const given = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join(".")])];

@@ -1,5 +1,5 @@
-// CEL's functions and extension for strings, and Kubernetes' libraries for regular expressions and JSON patches. Each costs by the lengths of the
-// strings that it reads and makes.
+// The string functions and string extension of CEL, and the Kubernetes CEL libraries for regular expressions and JSON patches. Each call is charged
+// by the lengths of the strings that it reads and creates.
 import type { CelFunc, CelList, CelValue } from "@bufbuild/cel";
 import { spend, spendMatch, spendText } from "../budget.js";
 import type { Library } from "../library.js";
@@ -7,7 +7,7 @@ import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 import { quote } from "../../strings/escape.js";
 import { patternOrThrow, readPattern, type Matcher } from "../../strings/pattern.js";
 
-/** The evaluator's own functions that read or make strings, each with its cost. */
+/** The evaluator's own functions that read or create strings, charged to the cost budget. */
 export const paidFunctions: FunctionsOf = (library) => {
   const { celEnv, celFunc, celMethod, strings } = library;
   const { STRING, INT, LIST } = typesOf(library);
@@ -54,7 +54,7 @@ function pay({ isCelList }: Library, values: readonly CelValue[]): void {
     else if (isCelList(value)) spend(value.size);
 }
 
-// What is made may be far longer than what is read, so it is paid for before it is made.
+// The result may be far longer than the arguments, so charge for it before it is created.
 function join(list: CelList, separator: string): string {
   spend(list.size);
   const texts = [...list].map((item) => {
@@ -66,7 +66,7 @@ function join(list: CelList, separator: string): string {
   return texts.join(separator);
 }
 
-// The last part has the rest.
+// The last part contains the rest of the string.
 function split(text: string, { separator, most }: { readonly separator: string; readonly most: number }): string[] {
   spendText(text);
   if (most === 0) return [];
@@ -90,14 +90,14 @@ function replace(text: string, { part, by, most }: Replacement): string {
   return parts.map((each, index) => (index === 0 ? each : `${index <= count ? by : part}${each}`)).join("");
 }
 
-// As in Go: before every character, and at the end.
+// As in Go, an empty string matches before each character and at the end.
 function replaceEmpty(text: string, by: string, most: number): string {
   const characters = [...text];
   const before = characters.map((character, index) => `${index < most ? by : ""}${character}`).join("");
   return before + (characters.length < most ? by : "");
 }
 
-/** `charAt`, `substring`, `indexOf` and `lastIndexOf`: positions count characters, and errors have cel-go's words. */
+/** `charAt`, `substring`, `indexOf`, and `lastIndexOf`. Positions count characters; error messages are those of cel-go. */
 export const positionFunctions: FunctionsOf = (library) => {
   const { celMethod } = library;
   const { STRING, INT } = typesOf(library);
@@ -153,7 +153,7 @@ function outOfRange(position: bigint): Error {
   return new Error(`index out of range: ${position}`);
 }
 
-/** `format`, which takes more values than it has clauses for, with cel-go's words for clauses and values that do not fit. */
+/** `format`, which accepts more arguments than verbs. Messages for invalid verbs and arguments are those of cel-go. */
 export const formatTextFunctions: FunctionsOf = (library) => {
   const { celMethod, celList, strings } = library;
   const { STRING, LIST } = typesOf(library);
@@ -193,7 +193,7 @@ function verbsOf(text: string, values: CelList): string[] {
 }
 
 interface Taker {
-  /** What cel-go says of other values. */
+  /** The error message of cel-go for other types. */
   readonly words: string;
   readonly types: readonly string[];
 }
@@ -231,7 +231,7 @@ function typeNameOf({ isCelMap, celEnv }: Library, value: CelValue): string {
   return (type as { name?: string } | undefined)?.name ?? "";
 }
 
-/** `find`, `findAll`, `matches` as a function, and `jsonpatch.escapeKey`. */
+/** `find`, `findAll`, `matches` as a global function, and `jsonpatch.escapeKey`. */
 export const textFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, INT, LIST } = typesOf(library);

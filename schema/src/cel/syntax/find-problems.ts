@@ -1,28 +1,28 @@
-// Finds what is wrong with the syntax of an expression, in the words and places of the parser that ANTLR generates for cel-go: it goes on after a
-// mistake as ANTLR's default strategy does. https://github.com/antlr/antlr4/blob/dev/doc/parser-rules.md#catching-exceptions
+// Finds syntax errors with the messages and positions of the parser that ANTLR generates for cel-go. Recovers from errors as ANTLR's default error
+// strategy does: https://github.com/antlr/antlr4/blob/dev/doc/parser-rules.md#catching-exceptions
 import { RESERVED_WORDS } from "../fields.js";
 import { GRAMMAR, type Ahead, type Part, type RuleName } from "./grammar.js";
 import { END, KINDS, readTokens, shownText, type Token, type TokenKind, type Wrong } from "./tokens.js";
 
-/** What is wrong at an offset. */
+/** A syntax error. `offset` is the index of a character. */
 export interface SyntaxProblem {
   readonly offset: number;
   readonly message: string;
 }
 
-/** What is left of a rule: parts, and the loops around them. */
+/** The remaining parts of a rule, including those of the enclosing loops. */
 type Rest = { readonly part: Part; readonly next: Rest; readonly isAgain?: boolean } | undefined;
 
-/** A rule that is being read: where it goes on, and who waits for it. */
+/** An invocation of a grammar rule. */
 interface Frame {
   rest: Rest;
-  /** The index of its first token. */
+  /** The index of the first token of the rule. */
   readonly start: number;
   readonly caller: Frame | undefined;
   readonly precedence: number;
 }
 
-/** What ends a rule: what was expected, or that no alternative fits the tokens from one to another. */
+/** A syntax error that aborts the current rule: an unexpected token, or no viable alternative. */
 class Mistake {
   readonly message: string;
   readonly at: Token;
@@ -35,7 +35,7 @@ class Mistake {
 
 interface Expected {
   readonly kinds: Set<TokenKind>;
-  /** Whether the rule may end there. */
+  /** Whether the rule may end at this point. */
   readonly mayEnd: boolean;
 }
 
@@ -43,7 +43,7 @@ type TokenPart = Extract<Part, { type: "token" }>;
 
 const MOST_PROBLEMS = 100;
 
-/** Returns what is wrong with the syntax of an expression, in the order of the text; nothing if cel-go reads it, or if it is nested too deeply. */
+/** Returns the syntax errors of an expression in order; empty if cel-go accepts it, or if it is nested too deeply for this parser. */
 export function findSyntaxProblems(text: string): SyntaxProblem[] {
   const read = readTokens(text);
   const reader = new Reader(text, read);
@@ -66,9 +66,9 @@ class Reader {
   readonly #tokens: readonly Token[];
   readonly #wrong: readonly Wrong[];
   #index = 0;
-  /** After a mistake nothing is said until a token fits. */
+  /** After an error, further ones are suppressed until a token matches. */
   #isRecovering = false;
-  /** Where the last mistake was, and in which parts: the same one again takes a token away. */
+  /** The position of the last error, and the parts that failed there. If the same part fails again, a token is skipped, as in ANTLR. */
   #lastIndex = -1;
   readonly #lastParts = new Set<unknown>();
 
@@ -125,7 +125,7 @@ class Reader {
     return this.#tokens[Math.max(at, 0)]!;
   }
 
-  // The kinds that fit before a choice; one token too many is left out.
+  // Synchronizes before a choice: a single extraneous token is dropped.
   #sync(frame: Frame, isAgain: boolean): void {
     if (this.#isRecovering) return;
     const { kinds, mayEnd } = expectedAt(frame.rest);
@@ -154,7 +154,7 @@ class Reader {
     this.#consume();
   }
 
-  // A sign is part of a number.
+  // A minus sign is part of a number literal.
   #checkToken({ kind, text, offset }: Token, first: Token): void {
     if (kind === "ESC_IDENTIFIER") this.problems.push({ offset, message: "unsupported syntax: '`'" });
     const isNegative = first.kind === "-" && /^NUM_(INT|FLOAT)$/.test(kind);
@@ -162,7 +162,7 @@ class Reader {
     if (problem !== undefined) this.problems.push({ offset: isNegative ? first.offset : offset, message: problem });
   }
 
-  // True if the next token is one too many, and is gone.
+  // Drops the next token if the one after it matches. Returns whether it did.
   #leaveOut(frame: Frame): boolean {
     if (!expectedIn(frame).has(this.#token(2).kind)) return false;
     this.#reportUnwanted(frame);
@@ -209,7 +209,7 @@ class Reader {
     return new Mistake(`no viable alternative at input '${shownText(text)}'`, last);
   }
 
-  // What is no token is not there, either.
+  // Characters that are not part of a token are omitted.
   #textBetween(first: Token, last: Token): string {
     const end = last.kind === END ? this.#text.length : last.offset + last.text.length;
     const isRead = (offset: number): boolean => !this.#wrong.some(({ from, to }) => offset >= from && offset < to);
@@ -239,7 +239,7 @@ function restOf(parts: readonly Part[], next: Rest): Rest {
   return parts.reduceRight<Rest>((rest, part) => ({ part, next: rest }), next);
 }
 
-// Within the rule.
+// The token kinds that can follow within the rule.
 function expectedAt(rest: Rest): Expected {
   const kinds = new Set<TokenKind>();
   for (let at = rest; at !== undefined; at = at.next) {
@@ -251,7 +251,7 @@ function expectedAt(rest: Rest): Expected {
   return { kinds, mayEnd: true };
 }
 
-// As far as the rules around go.
+// The token kinds that can follow, including those after the calling rules.
 function expectedIn(frame: Frame): Set<TokenKind> {
   const all = new Set<TokenKind>();
   for (let at: Frame | undefined = frame; at !== undefined; at = at.caller) {
@@ -262,7 +262,7 @@ function expectedIn(frame: Frame): Set<TokenKind> {
   return all.add(END);
 }
 
-// What may come after the rules around a mistake.
+// The token kinds that can follow any of the calling rules, for error recovery.
 function followers({ caller }: Frame): Set<TokenKind> {
   const all = new Set<TokenKind>();
   for (let at = caller; at !== undefined; at = at.caller) for (const kind of expectedAt(at.rest).kinds) all.add(kind);

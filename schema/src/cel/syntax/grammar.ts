@@ -1,26 +1,25 @@
-// The grammar of CEL as data, with what decides where there is a choice. https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
+// The grammar of CEL as data, with the predictions at choices and loops. https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
 import { END, type TokenKind } from "./tokens.js";
 
-/** A part of a rule. */
+/** An element of a grammar rule. */
 export type Part =
-  /** A name must not be a word that is reserved. */
+  /** `isName` rejects reserved words. */
   | { readonly type: "token"; readonly kinds: readonly TokenKind[]; readonly isName?: boolean }
   | { readonly type: "rule"; readonly rule: RuleName; readonly precedence: number }
   | { readonly type: "choice"; readonly among: readonly (readonly Part[])[]; readonly choose: Choose }
   | { readonly type: "optional" | "star" | "plus"; readonly of: readonly Part[]; readonly enters: Enters };
 
-/** What decides: the kinds of the tokens to come, from 1 on, and the precedence of the rule. */
+/** The input of a prediction: the kinds of the upcoming tokens, starting at 1, and the precedence of the rule. */
 export interface Ahead {
   readonly kind: (index: number) => TokenKind;
   readonly precedence: number;
 }
 
-/** Returns the index of the alternative; -1 if none fits, and how many tokens were read to find that out. */
+/** Predicts an alternative; the index is -1 if none matches. `read` is the number of tokens that were examined. */
 type Choose = (ahead: Ahead) => { readonly index: number; readonly read?: number };
-/** Tells whether a loop or an option is entered; a number if neither fits, after so many tokens. */
+/** Predicts whether a loop or optional part is entered. A number means that neither alternative is viable after so many tokens. */
 type Enters = (ahead: Ahead) => boolean | number;
 
-/** The rules. */
 export type RuleName =
   | "start"
   | "expr"
@@ -63,7 +62,7 @@ const startsExpression: Enters = ({ kind }) => ["-", "!"].includes(kind(1)) || P
 const ARGUMENTS = [token("("), optional([rule("exprList")], startsExpression), token(")")];
 const LEADING_DOT = optional([token(".")], startsWith("."));
 const COMMA = optional([token(",")], startsWith(","));
-// A comma before the end is no separator.
+// A trailing comma is not a separator.
 const further =
   (...starts: readonly TokenKind[]): Enters =>
   (ahead) =>
@@ -81,7 +80,7 @@ const chooseUnary: Choose = ({ kind }) => {
   return startsOperand(kind(2)) ? { index: 2 } : { index: -1, read: 2 };
 };
 
-// cel-go's parser expects a name where one of these words stands after a dot.
+// cel-go's parser expects a name if one of these words follows a dot.
 const WORDS = ["true", "false", "null"];
 
 const choosePart: Choose = ({ kind }) => {
@@ -102,7 +101,7 @@ const choosePrimary: Choose = ({ kind }) => {
   return { index: kind(end) === "{" ? 5 : 0 };
 };
 
-/** What each rule consists of. */
+/** The elements of each grammar rule. */
 export const GRAMMAR: { readonly [name in RuleName]: readonly Part[] } = {
   start: [rule("expr"), token(END)],
   expr: [

@@ -1,26 +1,26 @@
-// The tokens of CEL, and what cannot be one, as the lexer that ANTLR generates for cel-go finds them; and an expression with canonical blanks.
-// https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
+// Splits an expression into tokens and finds invalid ones, as the lexer that ANTLR generates for cel-go does; also normalizes the whitespace of an
+// expression. https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
 
-/** What a token is: an operator or a keyword by its text, anything else by a name. */
+/** The text of an operator or keyword, or the name of the lexer rule of any other token. */
 export type TokenKind = string;
 
-/** A token, and where it begins. */
+/** A token with the offset of its first character. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
   readonly offset: number;
 }
 
-/** A piece of a text that is no token. */
+/** The range of characters that do not form a token. */
 export interface Wrong {
   readonly from: number;
   readonly to: number;
 }
 
-/** The kind of the token after the last one. */
+/** The kind of the token at the end of the input. */
 export const END = "<EOF>";
 
-/** All kinds in the order in which messages name them; those of operators and keywords in quotes. */
+/** All kinds in the order in which messages list them. Messages quote operators and keywords. */
 export const KINDS: readonly TokenKind[] = [
   ..."== != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null".split(" "),
   ..."NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER ESC_IDENTIFIER".split(" "),
@@ -33,7 +33,7 @@ const EXPONENT = String.raw`[eE][+-]?\d+`;
 
 const OPERATOR = /[=!<>]=|&&|\|\||[<>[\]{}().,\-!?:+*/%]/y;
 
-// The longest match counts; of two, the first. An operator and a word that is none of the others are of the kind of their text.
+// The longest match wins, and the first rule on a tie. The kind of an operator or keyword is its text.
 const RULES: readonly (readonly [kind: TokenKind | undefined, pattern: RegExp])[] = [
   [undefined, OPERATOR],
   [undefined, /(?:in|true|false|null)(?!\w)/y],
@@ -49,7 +49,7 @@ const RULES: readonly (readonly [kind: TokenKind | undefined, pattern: RegExp])[
   ["ESC_IDENTIFIER", /`[\w.\-/ ]+`/y],
 ];
 
-// Where a token has begun that is not one: what can stand in it so far.
+// Incomplete tokens, up to the character that makes them invalid.
 const BEGUN: readonly RegExp[] = [
   new RegExp(String.raw`"""(?:${ESCAPE}|[^\\])*|'''(?:${ESCAPE}|[^\\])*`, "y"),
   new RegExp(String.raw`"(?:${ESCAPE}|[^\\"\n\r])*|'(?:${ESCAPE}|[^\\'\n\r])*`, "y"),
@@ -58,7 +58,7 @@ const BEGUN: readonly RegExp[] = [
 ];
 const ESCAPE_BEGUN = /\\(?:[xX][0-9a-fA-F]{0,1}|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?|)/y;
 
-/** Reads the tokens of a text; what is none is left out. */
+/** Splits a text into tokens. Invalid characters are skipped and returned in `wrong`. */
 export function readTokens(text: string): { readonly tokens: readonly Token[]; readonly wrong: readonly Wrong[] } {
   const tokens: Token[] = [];
   const wrong: Wrong[] = [];
@@ -77,13 +77,13 @@ export function readTokens(text: string): { readonly tokens: readonly Token[]; r
   return { tokens: [...tokens, { kind: END, text: END, offset }], wrong };
 }
 
-/** Returns a text as messages show it. */
+/** Escapes newlines and tabs as error messages do. */
 export function shownText(text: string): string {
   return text.replaceAll("\n", "\\n").replaceAll("\t", "\\t").replaceAll("\r", "\\r");
 }
 
 function alternativesOf(kind: TokenKind, pattern: string, prefix = ""): readonly [TokenKind, RegExp][] {
-  // Alternatives of one pattern are not tried for the longest, so three quotes are a pattern of their own.
+  // Alternatives of a regular expression do not match the longest text, so triple-quoted strings have a separate pattern.
   const triple = String.raw`"""(?:${ESCAPE}|[^\\])*?"""|'''(?:${ESCAPE}|[^\\])*?'''`;
   return [
     [kind, new RegExp(`${prefix}(?:${pattern})`, "y")],
@@ -100,7 +100,7 @@ function longestAt(text: string, offset: number): readonly [kind: TokenKind, len
   return longest;
 }
 
-// All that may begin a token, and the character after that.
+// Skips the start of an incomplete token and the character after it.
 function endOfWrong(text: string, offset: number): number {
   const begun = Math.max(...BEGUN.map((pattern) => lengthAt(pattern, text, offset)));
   const end = offset + begun;
@@ -117,7 +117,7 @@ function lengthAt(pattern: RegExp, text: string, offset: number): number {
 const NO_BLANK_AFTER = new Set(["(", "[", ".", "!"]);
 const NO_BLANK_BEFORE = new Set([")", "]", ".", ","]);
 
-/** Returns an expression with the same blanks however it is written, and without comments; one that has a syntax error, as it is. */
+/** Returns an expression with canonical whitespace and without comments. An expression with invalid tokens is only trimmed. */
 export function canonicalExpression(text: string): string {
   const { tokens, wrong } = readTokens(text);
   if (wrong.length > 0) return text.trim();
