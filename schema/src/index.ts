@@ -18,7 +18,7 @@ export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } f
 export { parseVersion, type Version } from "./strings/semver.js";
 export { RESERVED_WORDS } from "./cel/fields.js";
 
-// JSON, and the patches of it that Kubernetes takes
+// JSON and patches
 export {
   clone,
   deepEqual,

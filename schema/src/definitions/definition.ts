@@ -1,5 +1,5 @@
-// Sets the defaults of a CustomResourceDefinition and validates it, as kube-apiserver 1.36 does. Errors in what all versions share are reported at the
-// top of the spec, where these fields were before each version had its own.
+// Defaults and validates CustomResourceDefinitions as kube-apiserver 1.36 does. Errors in parts that all versions share are reported at the top level
+// of the spec, where the internal type has these fields.
 import {
   checkRequiredOneOf,
   duplicateError,
@@ -26,7 +26,7 @@ import { checkVersionSchema } from "./open-api-schema.js";
 import { internalVersion } from "./go-structs.js";
 import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
-/** Sets the defaults of a definition, in the definition itself: names and conversion. */
+/** Sets the defaults of the names and the conversion. Mutates `crd`. */
 export function defaultDefinition(crd: JsonObject): void {
   const spec = objectAt(crd, "spec");
   if (spec === undefined) return;
@@ -34,7 +34,7 @@ export function defaultDefinition(crd: JsonObject): void {
   defaultConversion(spec);
 }
 
-/** Lists what is wrong with a definition that has its defaults. */
+/** Validates a CRD whose defaults are set. */
 export function checkDefinition(crd: JsonObject, context: DefinitionContext): FieldError[] {
   const spec = objectAt(crd, "spec") ?? {};
   return [...(context.old === undefined ? checkName(crd, spec) : []), ...checkSpec(crd, spec, context)];
@@ -64,11 +64,11 @@ function checkName(crd: JsonObject, spec: JsonObject): FieldError[] {
     : [invalidError("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
 }
 
-/** Checks what may not change in a definition. */
+/** Validates the immutable fields of an update. */
 export function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
   const oldSpec = objectAt(old, "spec") ?? {};
   const [names, oldNames] = [objectAt(spec, "names") ?? {}, objectAt(oldSpec, "names") ?? {}];
-  // Objects are stored by these.
+  // Stored objects depend on the scope and kind, so they are immutable once the CRD is established.
   const ofStored = [
     ...immutable("spec.scope", spec["scope"], oldSpec["scope"]),
     ...immutable("spec.names.kind", names["kind"], oldNames["kind"]),
@@ -92,14 +92,13 @@ const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
 const PRUNED_TEXT = "must be false in order to use defaults in the schema";
 
-/** What the check of a definition needs besides it. */
+/** The context of the validation of a CRD. */
 export interface DefinitionContext {
-  /** The definition that it replaces. */
+  /** The CRD before the update; undefined on create. */
   readonly old?: JsonObject | undefined;
   readonly metadata: MetadataRules;
 }
 
-/** Checks a CRD's spec. */
 function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: DefinitionContext): FieldError[] {
   const names = objectAt(spec, "names") ?? {};
   return [
@@ -116,18 +115,18 @@ function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: Definit
   ];
 }
 
-/** Tells whether objects of a definition can exist. */
+/** Returns whether the CRD is established, which means that objects of its kind can exist. */
 function isEstablished(crd: JsonObject | undefined): boolean {
   const conditions = (arrayAt(objectAt(crd, "status"), "conditions") ?? []).filter(isJsonObject);
   return conditions.some(({ type, status }) => type === "Established" && status === "True");
 }
 
-/** Checks that the versions of stored objects stay known. */
+/** Validates that the spec still contains all stored versions, and that the storage version is among them. */
 export function checkStoredVersions(spec: JsonObject, status: JsonObject | undefined): FieldError[] {
   const field = "status.storedVersions";
   const stored = arrayAt(status, "storedVersions") ?? [];
   if (stored.length === 0) return [invalidError(field, null, "must have at least one stored version")];
-  // A name that two versions have is found once.
+  // If two versions have the same name, only the first one matches.
   const left = new Set(stored);
   const errors: FieldError[] = [];
   for (const version of versionsOf(spec)) {
@@ -167,7 +166,7 @@ function checkVersions(spec: JsonObject): FieldError[] {
     const text = "must have exactly one version marked as storage version";
     errors.push(invalidError("spec.versions", internalVersions(spec), text));
   }
-  // The version that used to be the only one is validated again under its old name.
+  // The internal type also has the name of the first version as spec.version, which is validated again.
   const first = stringAt(versions[0], "name");
   const problem = first === undefined ? undefined : dns1035Problem(first);
   if (problem !== undefined) errors.push(invalidError("spec.version", first as string, problem));
@@ -211,7 +210,7 @@ interface PlacedPart {
   version: JsonObject;
 }
 
-/** Lists a part of all versions with its path: once at the top if all have the same, else version by version. */
+/** Returns a part of all versions with its path: once at the top level if it is equal in all versions, otherwise for each version. */
 function placedParts(spec: JsonObject, member: string, topMember: string): PlacedPart[] {
   const versions = versionsOf(spec);
   const [first] = versions;
@@ -231,12 +230,12 @@ function isShared(spec: JsonObject, member: string): boolean {
   return rest.every((version) => deepEqual(version[member], first?.[member]));
 }
 
-// Parts that the internal type has once, if all versions have the same.
+// Parts that the internal type hoists to the top level if they are equal in all versions.
 const SHARED_PARTS = new Set(["schema", "subresources", "additionalPrinterColumns", "selectableFields"]);
 
-/** Spells the versions as the server's internal type prints: what all share is not in them. */
+/** Converts the versions to the server's internal type for messages; parts that all versions share are omitted. */
 function internalVersions(spec: JsonObject): JsonValue {
-  // An absent list prints otherwise than an empty one.
+  // Go prints an absent list differently from an empty one.
   if (arrayAt(spec, "versions") === undefined) return null;
   return versionsOf(spec).map((version) => {
     const own = Object.entries(version).filter(([member]) => !SHARED_PARTS.has(member) || !isShared(spec, member));
@@ -254,7 +253,7 @@ function checkPreserve(spec: JsonObject): FieldError[] {
   );
 }
 
-/** Whether a schema or one below it has a default. */
+/** Returns whether a schema or any schema nested in it has a default. */
 function hasDefault(schema: JsonValue | undefined): boolean {
   if (!isJsonObject(schema)) return false;
   if (memberOf(schema, "default") !== undefined) return true;
@@ -288,7 +287,7 @@ function checkConversion(conversion: JsonObject | undefined, isEstablished: bool
   ];
 }
 
-/** The strategy is only optional together with the whole conversion. */
+/** The default applies only if the whole conversion is absent; within a conversion the strategy is required. */
 function strategyOf(conversion: JsonObject | undefined): string {
   return conversion === undefined ? "None" : (stringAt(conversion, "strategy") ?? "");
 }
@@ -312,11 +311,11 @@ const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const SELECTABLE_TYPES = ["string", "boolean", "integer"];
 const MAX_SELECTABLE = 8;
-// Of what separates words Go prints the plain blank alone.
+// Of all space separators, Go considers only the ASCII space printable.
 const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
 const SIMPLE_PATH = "must be a simple json path starting with .";
 
-/** Checks the warning for users of a deprecated version. */
+/** Validates the deprecation warning of a version. */
 function checkDeprecation(version: JsonObject, path: string): FieldError[] {
   const { deprecationWarning: warning } = version;
   if (typeof warning !== "string") return [];
@@ -333,7 +332,7 @@ function checkDeprecation(version: JsonObject, path: string): FieldError[] {
   return problems.map((problem) => invalidError(field, warning, problem));
 }
 
-/** Checks the paths of a scale subresource. */
+/** Validates the paths of the scale subresource. */
 function checkScale(scale: JsonObject, path: string): FieldError[] {
   const label = stringAt(scale, "labelSelectorPath") ?? "";
   const under = (roots: string[], text: string): ((value: string) => string | undefined) => {
@@ -349,7 +348,7 @@ function checkScale(scale: JsonObject, path: string): FieldError[] {
   ];
 }
 
-/** Checks the columns that kubectl prints. */
+/** Validates the additional printer columns. */
 function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
   return columns.flatMap((column, index) => {
     const at = `${path}[${index}]`;
@@ -367,7 +366,7 @@ function checkColumns(columns: readonly JsonObject[], path: string): FieldError[
   });
 }
 
-/** Checks the fields by which lists may be selected. */
+/** Validates the selectable fields. */
 function checkSelectableFields(
   fields: readonly JsonObject[],
   { schema, path }: { schema: StructuralSchema; path: string },
@@ -422,21 +421,23 @@ function checkPath(field: string, path: string, problemOf: (path: string) => str
 
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/** The annotation that allows a CRD in one of Kubernetes' own groups. */
+/**
+ * The annotation that approves a CRD in a protected group. https://kubernetes.io/docs/reference/labels-annotations-taints/#api-approved-kubernetes-io
+ */
 const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
 
-/** True for the groups that Kubernetes keeps for itself. */
+/** Returns whether a group is reserved for Kubernetes. */
 export function isProtectedGroup(group: string): boolean {
   return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
 }
 
-/** Checks the names that a definition must give. */
+/** Validates that the required names are set. */
 function checkMissingNames(names: JsonObject): FieldError[] {
   const missing = ["plural", "singular", "kind", "listKind"].filter((member) => !stringAt(names, member));
   return missing.map((member) => requiredError(`spec.names.${member}`));
 }
 
-/** Checks the names that are given at `path`. */
+/** Validates the names at `path`. */
 export function checkNames(names: JsonObject, path: string): FieldError[] {
   const check = (member: string, text: string, problemOf = dns1035Problem): FieldError[] => {
     const problem = problemOf(text);
@@ -461,7 +462,7 @@ export function checkNames(names: JsonObject, path: string): FieldError[] {
   ];
 }
 
-/** Checks that a definition in one of Kubernetes' own groups is approved; what `old` said already is not looked at again. */
+/** Validates the approval of a CRD in a protected group. On an update, an unchanged approval state is not validated again. */
 function checkApproval(crd: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (!isProtectedGroup(stringAt(objectAt(crd, "spec"), "group") ?? "")) return [];
   const approval = approvalTextOf(crd);
@@ -475,12 +476,12 @@ function checkApproval(crd: JsonObject, old: JsonObject | undefined): FieldError
   return [invalidError(field, approval, detail)];
 }
 
-/** Gives what a definition says of its approval. */
+/** Returns the value of the approval annotation, or "". */
 export function approvalTextOf(crd: JsonObject): string {
   return stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
 }
 
-/** Reads what a definition says of its approval. */
+/** Parses the value of the approval annotation. */
 export function approvalState(approval: string): "missing" | "bypassed" | "approved" | "invalid" {
   if (approval === "") return "missing";
   if (approval.startsWith("unapproved")) return "bypassed";

@@ -1,24 +1,23 @@
-// Validates embedded resources (`x-kubernetes-embedded-resource`): their type and their metadata.
+// Validates the type and metadata of embedded resources (`x-kubernetes-embedded-resource`).
 import { invalidError, requiredError, type FieldError } from "./field-error.js";
 import { isJsonObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../json/json.js";
 import { kindProblem } from "../strings/names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural-schema.js";
 
-/** What ObjectMeta may be, which this package does not know. */
+/** Validation of ObjectMeta, which the caller provides. */
 export interface MetadataRules {
-  /** Returns why metadata cannot be decoded. */
+  /** Returns why metadata cannot be decoded to ObjectMeta; undefined if it can. */
   misfitOf(metadata: JsonValue): string | undefined;
-  /** Checks metadata that can be decoded. */
+  /** Validates metadata that can be decoded. */
   check(metadata: JsonObject, path: string): FieldError[];
 }
 
-/** Where a value is, and what metadata may be. */
 interface EmbeddedOptions {
   readonly path?: string;
   readonly metadata: MetadataRules;
 }
 
-/** Checks that embedded resources name their type, and their metadata. */
+/** Validates that embedded resources have an apiVersion and a kind, and validates their metadata. */
 export function checkEmbeddedResources(
   schema: StructuralSchema,
   value: JsonValue,
@@ -41,7 +40,7 @@ export function checkEmbeddedResources(
   return [...own, ...below];
 }
 
-/** Returns why the type or the metadata of an embedded resource cannot be decoded, for the first that cannot. */
+/** Returns the error of the first embedded resource whose type or metadata cannot be decoded. */
 export function misfitOfEmbedded(
   schema: StructuralSchema,
   value: JsonValue,
@@ -76,7 +75,7 @@ function misfitOf(
   const odd = firstDefined(["kind", "apiVersion"], (name) => {
     const value = memberOf(object, name);
     if (value === undefined || typeof value === "string") return undefined;
-    // A null that the schema does not allow is absent.
+    // A null that is not nullable counts as absent.
     const declared = value === null ? memberSchema(schema, name) : undefined;
     if (declared !== undefined && declared["nullable"] !== true) return undefined;
     return invalidError(childPath(path, name), value, "must be a string");

@@ -1,28 +1,30 @@
-// Compiles an expression as kube-apiserver does when an object is written, with the error that it reports: the message, the line, and a mark below it.
+// Compiles CEL expressions as kube-apiserver does on a write, with its error messages: the message, the line, and a marker below the position.
 import { createRequire } from "node:module";
 import type * as Cel from "../cel/index.js";
 import type { CheckedExpression, CheckedType, CheckOptions, SyntaxProblem } from "../cel/index.js";
 
 let cel: typeof Cel | undefined;
 
-/** Returns the package of CEL. Most definitions have no expression, so the first one loads it. */
+/** Returns the CEL module. Most CRDs have no expressions, so it is loaded lazily. */
 export function loadCel(): typeof Cel {
   return (cel ??= requireCel());
 }
 
-// A bundler follows `require` alone, which a module of Node lacks.
+// Bundlers resolve only literal calls of `require`, which is undefined in an ES module of Node.js.
 function requireCel(): typeof Cel {
   if (typeof require === "function") return require("../cel/index.js") as typeof Cel;
   return createRequire(import.meta.url)("../cel/index.js") as typeof Cel;
 }
 
-/** The type of a variable of an expression. */
 export type VariableType = CheckedType;
 
-/** The types of the variables of an expression. */
+/** The types of the variables of an expression, by name. */
 export type Variables = { readonly [name: string]: VariableType };
 
-/** An expression that kube-apiserver compiles, or why it cannot, in its words. `unread`: the parser here cannot read it, and it is taken as right. */
+/**
+ * The result of compiling an expression. `problem` is the error message of kube-apiserver. `unread` means that our parser cannot parse an expression
+ * that has no syntax error for cel-go; it is assumed to be valid.
+ */
 export type CheckedText =
   | { readonly checked: CheckedExpression; readonly type: string }
   | { readonly problem: string }
@@ -30,7 +32,7 @@ export type CheckedText =
 
 const PREFIX = "compilation failed: ";
 
-/** Checks an expression. */
+/** Compiles an expression. */
 export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
   const { checkExpression, compileExpression, findSyntaxProblems, longNameOfType } = loadCel();
   const syntax = findSyntaxProblems(text);
@@ -44,7 +46,7 @@ export function checkText(text: string, variables: Variables, options: CheckOpti
   return { problem: `${PREFIX}${linesOf(text, problems)}` };
 }
 
-/** Returns what is wrong with an expression, in the same words; undefined for nothing. */
+/** Returns the error message of an expression without the "compilation failed" prefix; undefined if it is valid. */
 export function problemLinesOf(text: string, variables: Variables): string | undefined {
   const checked = checkText(text, variables);
   return "problem" in checked ? checked.problem.slice(PREFIX.length) : undefined;
@@ -73,7 +75,7 @@ function shown(text: string, { line, column }: Position, message: string): strin
   return `ERROR: <input>:${line}:${column}: ${message}\n | ${source.replaceAll("\t", " ")}\n | ${before.join("")}${mark}`;
 }
 
-// kube-apiserver takes every character beyond ASCII for a wide one.
+// kube-apiserver treats each non-ASCII character as a wide one.
 function isWide(character: string): boolean {
   return character > "\u007f";
 }

@@ -1,9 +1,10 @@
-// The Go structs of a CustomResourceDefinition as messages print them: every field by its Go name, in the order of the struct, absent ones too.
+// The Go structs of a CustomResourceDefinition as error messages print them: each field by its Go name, in the order of the struct, including unset
+// ones.
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 
-/** What a field of a Go struct holds: how an absent value prints, and how a present one does. */
+/** A field of a Go struct: its value if unset, and the format of a set value. */
 interface Field {
-  /** The name in Go. */
+  /** The name of the field in Go. */
   name: string;
   absent: JsonValue;
   print: (value: JsonValue) => JsonValue;
@@ -31,7 +32,7 @@ function printList(value: JsonValue, print: Field["print"]): JsonValue {
   return Array.isArray(value) ? value.map(print) : value;
 }
 
-// Go writes the keys of a map sorted.
+// Go prints the keys of a map in sorted order.
 function printMap(value: JsonValue, print: Field["print"]): JsonValue {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
@@ -149,18 +150,18 @@ const VERSION: Struct = {
   ),
 };
 
-/** Gives a schema as Go prints the struct that holds it. */
+/** Converts a schema to the JSON of its internal Go struct. */
 export function internalSchema(value: JsonObject): JsonValue {
   return schema(value);
 }
 
-/** Names the fields of a schema in Go that are set, in the order of the struct. */
+/** Lists the Go names of the fields that are set, in the order of the struct. */
 export function setFields(value: JsonObject): string[] {
   const members = Object.entries(SCHEMA).filter(([member, { absent }]) => (value[member] ?? absent) !== absent);
   return members.map(([, { name }]) => name);
 }
 
-/** Gives a version of a definition as Go prints the struct that holds it. */
+/** Converts a CRD version to the JSON of its internal Go struct. */
 export function internalVersion(version: JsonObject): JsonValue {
   return printStruct(VERSION, version);
 }

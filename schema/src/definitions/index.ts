@@ -1,5 +1,5 @@
-// CustomResourceDefinitions: what kube-apiserver demands of one, and of the objects of its kinds. Not for operators: nothing of it may
-// become a part of their bundles.
+// Validation of CustomResourceDefinitions and of their custom resources, as kube-apiserver does it. Operators must not import this module, so that it
+// does not end up in their bundles.
 
 // Definitions
 export {
@@ -15,7 +15,7 @@ export {
 } from "./definition.js";
 export { checkExpressions, evaluateRules, unevaluatedRules } from "./validation-rules.js";
 
-// Objects
+// Custom resources
 export { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
 export {
   applyDefaults,
@@ -29,7 +29,7 @@ export {
 } from "./structural-schema.js";
 export { brokenRule, validateSchema, wrongType } from "./validate-schema.js";
 
-// Names, and the addresses of webhooks
+// Names, and client configuration of webhooks
 export {
   configKeyProblems,
   dns1035Problem,
@@ -44,7 +44,7 @@ export {
 } from "../strings/names.js";
 export { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "./webhook-client.js";
 
-// Messages
+// Error messages
 export { checkText, problemLinesOf, type CheckedText, type Variables, type VariableType } from "./expressions.js";
 export * from "./field-error.js";
 

@@ -1,5 +1,5 @@
-// Validates the OpenAPI schema of a version in the order of kube-apiserver 1.36: its structure and defaults, the keywords of every schema in it with
-// list types, and the expressions of its rules.
+// Validates the OpenAPI schema of a version in the order of kube-apiserver 1.36: structural rules and defaults, the keywords of each nested schema
+// including list types, and the expressions of validation rules.
 import {
   arrayAt,
   clone,
@@ -38,7 +38,7 @@ const STATUS_TEXT =
 const ROOT_FIELDS =
   "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
 
-/** Checks the schema of a version. */
+/** Validates the schema of a version. */
 export function checkVersionSchema(
   schema: StructuralSchema,
   { path, hasStatus, metadata }: { path: string; hasStatus: boolean; metadata: MetadataRules },
@@ -48,7 +48,7 @@ export function checkVersionSchema(
   const ofRoot = [...(hasStatus ? checkRoot(schema, path) : []), ...ofNull];
   const conversion = conversionOf(schema);
   const ofStructure = conversion.isPossible ? checkStructure(schema, path) : [];
-  // Values are only looked at where there is a structure, and expressions only where the values are right.
+  // Defaults are validated only if the schema is structural, and expressions only if the defaults are valid.
   const isStructural = conversion.isPossible && ofStructure.length === 0;
   const ofDefaults = isStructural ? checkDefaults(schema, path, metadata) : [];
   const ofSchema = checkOpenApi(schema, { path, isRoot: true });
@@ -58,7 +58,7 @@ export function checkVersionSchema(
   return isUnexplained ? [invalidError(path, "", conversion.problem!)] : errors;
 }
 
-// The schema of the status stands alone for requests that write the status, so nothing around it may say anything of it.
+// On requests to the status subresource, the schema of `status` is used on its own, so the root must not constrain it.
 function checkRoot(schema: StructuralSchema, path: string): FieldError[] {
   const fields = setFields(schema);
   const type = stringAt(schema, "type") ?? "";
@@ -71,7 +71,7 @@ function checkRoot(schema: StructuralSchema, path: string): FieldError[] {
   return [invalidError(path, internalSchema(schema), text)];
 }
 
-/** The types that a schema may state. */
+/** The supported values of `type`. */
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
@@ -80,13 +80,13 @@ const QUADRATIC = "uniqueItems cannot be set to true since the runtime complexit
 interface Place {
   readonly path: string;
   readonly isRoot?: boolean;
-  /** Whether it describes the metadata of an object, or its type. */
+  /** Whether the schema describes the metadata or the type of an object. */
   readonly isMeta?: boolean;
-  /** Why there may be no defaults; absent where there may. */
+  /** Why defaults are forbidden here; undefined if they are allowed. */
   readonly noDefaults?: string | undefined;
 }
 
-/** Checks a schema and all that it consists of. */
+/** Validates a schema and all schemas nested in it. */
 function checkOpenApi(schema: StructuralSchema, place: Place): FieldError[] {
   const { path, isRoot = false, isMeta = false, noDefaults } = place;
   const below = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
@@ -157,7 +157,7 @@ const MAP_TYPE = "x-kubernetes-map-type";
 const LIST_TYPES = ["atomic", "set", "map"];
 const KEY_TEXT = "this property is in x-kubernetes-list-map-keys, so it";
 
-/** Checks how lists and maps of a schema node merge. */
+/** Validates the list type and map type of a schema. */
 function checkListType(schema: StructuralSchema, path: string): FieldError[] {
   return [...checkMapType(schema, path), ...checkOwnListType(schema, path), ...checkKeys(schema, path)];
 }
@@ -247,7 +247,7 @@ function checkKey(items: StructuralSchema, { key, path }: { key: string; path: s
   const type = stringAt(property, "type") ?? "";
   const errors: FieldError[] = [];
   if (type === "object" || type === "array") {
-    // Kubernetes shows the type of the item.
+    // Kubernetes prints the type of the item here.
     errors.push(invalidError(`${field}.type`, "object", `must be a scalar type if parent array's ${LIST_TYPE} is map`));
   }
   if (memberOf(property, "default") === undefined && !(arrayAt(items, "required") ?? []).includes(key)) {
@@ -259,20 +259,20 @@ function checkKey(items: StructuralSchema, { key, path }: { key: string; path: s
   return errors;
 }
 
-// The defaults: each must be a value that an object of the schema can have.
+// Defaults must be valid values of their schemas.
 
 const EMBEDDED = "x-kubernetes-embedded-resource";
 
 interface DefaultPlace {
   readonly path: string;
-  /** Makes an object of the resource around it that has a value there. */
+  /** Returns the enclosing resource with the given value at this position. */
   readonly objectOf: (value: JsonValue) => JsonObject;
-  /** Whether it describes the metadata of that resource, or its type. */
+  /** Whether the schema describes the metadata or the type of that resource. */
   readonly isMeta: boolean;
   readonly metadata: MetadataRules;
 }
 
-/** Checks the defaults of a structural schema. */
+/** Validates the defaults of a structural schema. */
 function checkDefaults(schema: StructuralSchema, path: string, metadata: MetadataRules): FieldError[] {
   return checkDefaultsBelow({ ...schema, [EMBEDDED]: true }, { path, objectOf: resourceWith, isMeta: false, metadata });
 }
@@ -306,7 +306,7 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta, metada
     if (problem !== undefined) return [invalidError(field, fallback, `must result in valid metadata: ${problem}`)];
     return checkValue(schema, field, fallback);
   }
-  // Pruning works on objects, so the value is put into one.
+  // Pruning works on objects, so wrap the value in one.
   const wrapper = { type: "object", properties: { value: schema } };
   const wrapped: JsonObject = { value: clone(fallback) };
   pruneUnknownFields(wrapper, wrapped);
@@ -320,13 +320,13 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta, metada
 }
 
 function checkValue(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
-  // What may be an integer or a string has no type of its own here (1.36, ToKubeOpenAPI).
+  // In Kubernetes 1.36, ToKubeOpenAPI drops x-kubernetes-int-or-string.
   const { errors } = validateSchema(withoutIntOrString(schema), { path: "", value });
   if (errors.length === 0) return checkRules(schema, field, value);
   return errors.map((error) => ({ ...error, field: error.field === "" ? field : `${field}.${error.field}` }));
 }
 
-// Rules that are not expressions are reported at the rule.
+// Rules that do not compile are skipped here; they are reported at the rule itself.
 function checkRules(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
   const wrapper = { type: "object", properties: { value: schema } };
   const { errors } = evaluateRules(wrapper, { object: { value }, found: [] });

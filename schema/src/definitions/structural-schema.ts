@@ -1,5 +1,5 @@
-// Structural schemas: the rules that make a schema structural, and what such a schema does to an object before it is validated, which is pruning of
-// unknown fields, dropping of nulls, and defaulting.
+// Structural schemas: the rules for a schema to be structural, and the steps before validation that are based on it: pruning, dropping of nulls, and
+// defaulting.
 import {
   clone,
   deepEqual,
@@ -13,10 +13,10 @@ import {
 import { findPatternProblem } from "../strings/pattern.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
 
-/** The openAPIV3Schema of a CRD version, or a part of it. */
+/** The openAPIV3Schema of a CRD version, or a schema nested in it. */
 export type StructuralSchema = JsonObject;
 
-/** The fields of a resource that Kubernetes itself declares. */
+/** The fields of a resource that Kubernetes declares implicitly. */
 export const RESOURCE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 const METADATA_FIELDS = new Set([
   ...["annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"],
@@ -27,10 +27,10 @@ const METADATA_FIELDS = new Set([
 const OWNER_FIELDS = new Set(["apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"]);
 
 /**
- * Removes the fields that the schema does not declare, from the object itself.
+ * Removes the fields that the schema does not declare. Mutates `object`.
  *
- * Gives their paths, sorted, such as `spec.list[0].x`, those in metadata first. Inside metadata, of embedded resources too, the fields of ObjectMeta count,
- * and empty ones go without being named.
+ * Returns the sorted paths of the pruned fields, such as `spec.list[0].x`, those in the metadata of the object first. In metadata, including that of
+ * embedded resources, the fields of ObjectMeta are declared; empty ones are removed without being returned.
  */
 export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject): string[] {
   const droppedFirst: string[] = [];
@@ -38,21 +38,21 @@ export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject)
   const droppedInside: string[] = [];
   const isResource = { ...schema, "x-kubernetes-embedded-resource": true };
   pruneObject(isResource, object, { path: "", metadataPath: "", dropped, droppedInside, droppedFirst });
-  // The metadata of the object is decoded first, that of embedded resources last.
+  // The API server decodes the metadata of the object first, and that of embedded resources last.
   return [...droppedFirst.sort(), ...dropped.sort(), ...droppedInside.sort()];
 }
 
-/** Removes nulls, from the object itself, that are neither nullable nor replaced by a default. */
+/** Removes nulls of fields that are not nullable and have no default. Mutates `object`. */
 export function dropNulls(schema: StructuralSchema, object: JsonObject): void {
   dropNullsBelow(schema, object);
 }
 
-/** Sets absent fields to their defaults, in the object itself, and then the defaults inside those. */
+/** Sets absent fields to their defaults, recursively. Mutates `object`. */
 export function applyDefaults(schema: StructuralSchema, object: JsonObject): void {
   defaultBelow(schema, object);
 }
 
-/** Gives the schema of a member: its own, or that of additionalProperties. */
+/** Returns the schema of a member: that of the property, or of additionalProperties. */
 export function memberSchema(schema: StructuralSchema, name: string): StructuralSchema | undefined {
   const own = memberOf(propertiesOf(schema), name);
   if (isJsonObject(own)) return own;
@@ -60,19 +60,18 @@ export function memberSchema(schema: StructuralSchema, name: string): Structural
   return isJsonObject(rest) ? rest : undefined;
 }
 
-/** Gives the path of a member: of a field by its name, of a key of a map in brackets. */
+/** Returns the path of a member: a field by its name, a map key in brackets. */
 export function memberPathOf(schema: StructuralSchema, path: string, name: string): string {
   if (memberOf(propertiesOf(schema), name) === undefined) return `${path}[${name}]`;
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** Gives the declared properties of a schema. */
 export function propertiesOf(schema: StructuralSchema): JsonObject {
   const properties = memberOf(schema, "properties");
   return isJsonObject(properties) ? properties : {};
 }
 
-/** Gives the schema of a list's items. */
+/** Returns the schema of the items of a list. */
 export function itemSchema(schema: StructuralSchema): StructuralSchema | undefined {
   const items = memberOf(schema, "items");
   return isJsonObject(items) ? items : undefined;
@@ -80,12 +79,12 @@ export function itemSchema(schema: StructuralSchema): StructuralSchema | undefin
 
 interface Pruning {
   path: string;
-  /** The same path as it is told of what is in metadata: keys of maps are in brackets there. */
+  /** The same path with map keys in brackets, as it is reported for fields in metadata. */
   metadataPath: string;
   dropped: string[];
-  /** In the metadata of the object. */
+  /** Pruned fields in the metadata of the object. */
   droppedFirst: string[];
-  /** In the metadata of embedded resources. */
+  /** Pruned fields in the metadata of embedded resources. */
   droppedInside: string[];
 }
 
@@ -94,7 +93,7 @@ function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: 
     const declared = schema && itemSchema(schema);
     const isOpen = schema?.["x-kubernetes-preserve-unknown-fields"] === true;
     if (declared === undefined && isOpen) return;
-    // An open list keeps the unknown fields of its items, but not those inside the fields that the items declare.
+    // A list that preserves unknown fields keeps those of its items, but not those nested in declared fields of the items.
     const items = isOpen ? { ...declared, "x-kubernetes-preserve-unknown-fields": true } : declared;
     value.forEach((item, index) =>
       prune(items, item, {
@@ -114,14 +113,14 @@ function pruneObject(
   const properties = schema === undefined ? {} : propertiesOf(schema);
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
-  // What additionalProperties: false forbids is kept until it is refused.
+  // Fields that additionalProperties: false forbids are not pruned; validation rejects them.
   const isOpen = isJsonObject(rest) || typeof rest === "boolean";
   for (const name of Object.keys(object)) {
     const memberPath = path === "" ? name : `${path}.${name}`;
     const innerPath = memberPathOf(schema ?? {}, metadataPath, name);
     const value = object[name] as JsonValue;
     if (isResource && RESOURCE_FIELDS.has(name)) {
-      // ObjectMeta is typed: there is no null of it.
+      // ObjectMeta is a struct, so null is decoded to an empty one.
       if (name === "metadata" && value === null) object[name] = {};
       else if (name === "metadata")
         pruneMetadata(value, {
@@ -144,7 +143,7 @@ function pruneObject(
 function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
   if (!isJsonObject(metadata)) return;
   for (const name of Object.keys(metadata)) {
-    // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.
+    // Empty fields of ObjectMeta are omitted in JSON, except deletionGracePeriodSeconds, which is a pointer.
     const isKept =
       name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
     if (METADATA_FIELDS.has(name) && isKept) {
@@ -166,7 +165,7 @@ function emptyTextForNull(texts: JsonValue): void {
 
 function pruneOwners(owners: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
   for (const [index, owner] of Array.isArray(owners) ? owners.entries() : []) {
-    // An owner is a struct: there is no null of it.
+    // OwnerReference is a struct, so null is decoded to an empty one.
     if (owner === null) (owners as JsonValue[])[index] = { apiVersion: "", kind: "", name: "", uid: "" };
     if (!isJsonObject(owner)) continue;
     for (const flag of ["controller", "blockOwnerDeletion"]) if (owner[flag] === null) delete owner[flag];
@@ -228,7 +227,7 @@ function defaultOfNull(schema: StructuralSchema): JsonValue {
   return isNullable(schema) ? null : clone(defaultOf(schema) ?? null);
 }
 
-// A default of null is none.
+// A null default counts as no default.
 function defaultOf(schema: StructuralSchema): JsonValue | undefined {
   return memberOf(schema, "default") ?? undefined;
 }
@@ -237,7 +236,8 @@ function isNullable(schema: StructuralSchema): boolean {
   return schema["nullable"] === true;
 }
 
-// The rules: every field has one declared shape, and schemas inside of allOf, anyOf, oneOf and not constrain values without declaring anything.
+// The rules of structural schemas: each field is declared exactly once; schemas in allOf, anyOf, oneOf, and not constrain values without declaring
+// fields.
 
 const INCONVERTIBLE = ["id", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"] as const;
 const EMPTY_AT = {
@@ -250,13 +250,13 @@ const INT_OR_STRING = "x-kubernetes-int-or-string";
 const PRESERVING = "x-kubernetes-preserve-unknown-fields";
 const ONLY_NAMES = "must not specify anything other than name and generateName, but metadata is implicitly specified";
 
-/** Whether a schema can be a structural one at all, and why not where no other check says so. */
+/** Whether a schema can be converted to a structural one. `problem` is set if no other check reports the reason. */
 interface Conversion {
   readonly isPossible: boolean;
   readonly problem?: string | undefined;
 }
 
-/** Tells whether a schema has only what a structural one can express. */
+/** Checks that a schema uses only keywords that structural schemas support. */
 export function conversionOf(schema: JsonValue | undefined): Conversion {
   if (!isJsonObject(schema)) return { isPossible: true };
   const isOdd = INCONVERTIBLE.some((keyword) => schema[keyword] !== undefined) || Array.isArray(schema["items"]);
@@ -268,7 +268,7 @@ export function conversionOf(schema: JsonValue | undefined): Conversion {
   return all.find(({ isPossible }) => !isPossible) ?? { isPossible: true };
 }
 
-/** Checks that a schema is structural. */
+/** Validates that a schema is structural. */
 export function checkStructure(schema: StructuralSchema, path: string): FieldError[] {
   return [...checkNode(schema, { path, level: "root" }), ...checkCompleteness(schema, path)];
 }
@@ -316,7 +316,7 @@ function checkIntOrString(schema: StructuralSchema, path: string): FieldError[] 
 
 function checkPattern({ schema, path }: { schema: JsonObject; path: string }): FieldError[] {
   const pattern = stringAt(schema, "pattern") ?? "";
-  // Most schemas have none, and re2js need not be loaded for them.
+  // Most schemas have no pattern, so re2js is loaded only if there is one.
   const problem = pattern === "" ? undefined : findPatternProblem(pattern);
   if (problem === undefined) return [];
   const text = `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`;
@@ -357,7 +357,7 @@ function checkMetadata(schema: StructuralSchema, path: string): FieldError[] {
   return isOdd ? [forbiddenError(`${path}.properties[metadata]`, ONLY_NAMES)] : [];
 }
 
-// Its default is refused elsewhere.
+// Defaults of metadata are rejected by another check.
 function saysMore(metadata: JsonObject): boolean {
   const free = ["type", "default", "properties"];
   const names = Object.keys(propertiesOf(metadata));
@@ -391,15 +391,15 @@ const DECLARING = [
 ] as const;
 const INTEGER_AND_STRING = [{ type: "integer" }, { type: "string" }];
 
-/** A schema inside a junctor, with its path. */
+/** A schema in allOf, anyOf, oneOf, or not, with its path. */
 interface Branch {
   schema: JsonObject;
   path: string;
 }
 
-/** Checks that the junctors of a node declare nothing. */
+/** Validates that schemas in allOf, anyOf, oneOf, and not declare nothing. */
 function checkJunctorSchemas(schema: StructuralSchema, path: string): FieldError[] {
-  // The one way to declare an integer or string that older tools understand.
+  // This anyOf is allowed because it is the standard OpenAPI declaration of an integer or string.
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   return branchesOf(schema, path).flatMap((branch) => {
     if (
@@ -420,13 +420,13 @@ function checkJunctorSchemas(schema: StructuralSchema, path: string): FieldError
   });
 }
 
-/** Lists every schema inside the junctors of a node, however deep. */
+/** Lists all schemas in allOf, anyOf, oneOf, and not, recursively. */
 function schemasInJunctors(schema: StructuralSchema, path: string): Branch[] {
   const below = (branch: Branch): Branch[] => [branch, ...innerOf(branch).flatMap(below)];
   return branchesOf(schema, path).flatMap(below);
 }
 
-/** Checks that fields which junctors at the root constrain are declared outside of them. */
+/** Validates that fields which allOf, anyOf, oneOf, and not constrain are declared outside of them. */
 function checkCompleteness(schema: StructuralSchema, path: string): FieldError[] {
   return branchesOf(schema, path).flatMap((branch) => missingIn({ schema, path }, branch));
 }

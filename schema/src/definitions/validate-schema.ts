@@ -1,5 +1,5 @@
-// Validates a value against a schema as kube-openapi does: in its order and in its words, where an error inside of a schema names the path twice, in
-// the cause and in the text.
+// Validates values against a schema as kube-openapi does, in its order and with its messages, which contain the path twice for errors in nested
+// schemas.
 import { hasFormat } from "../strings/formats.js";
 import { hasMatch } from "../strings/pattern.js";
 import {
@@ -19,14 +19,14 @@ import { quote } from "../strings/escape.js";
 import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "../values/numbers.js";
 import type { Schema } from "../values/schema.js";
 
-/** A value and the one that it replaces; without `old` nothing is forgiven. */
+/** A value, and the one before the update. Without `old` there is no ratcheting. */
 interface Validated {
   readonly path: string;
   readonly value: JsonValue;
   readonly old?: JsonValue | undefined;
 }
 
-/** Validates a value; errors in what an update leaves as it was are forgiven. */
+/** Validates a value. Errors of values that the update does not change are dropped (ratcheting). */
 export function validateSchema(schema: StructuralSchema, validated: Validated): SchemaResult {
   const result = validateAll(schema, validated);
   const { value, old } = validated;
@@ -64,7 +64,7 @@ function checkText(schema: StructuralSchema, path: string, text: string): FieldE
   return errors;
 }
 
-// Kubernetes reports only the first of the three.
+// Kubernetes reports only the first of these errors.
 function checkLengthOrPattern(schema: StructuralSchema, path: string, text: string): FieldError[] {
   const { maxLength, minLength, pattern } = schema;
   const length = [...text].length;
@@ -73,7 +73,7 @@ function checkLengthOrPattern(schema: StructuralSchema, path: string, text: stri
     return [brokenRule(path, text, `should be at least ${minLength} chars long`)];
   }
   if (typeof pattern !== "string") return [];
-  // A definition with a pattern that cannot be compiled is refused.
+  // A CRD with an invalid pattern is rejected, so the pattern can be compiled.
   return hasMatch(text, pattern) !== false ? [] : [brokenRule(path, text, `should match '${pattern}'`)];
 }
 
@@ -94,7 +94,7 @@ function checkList(schema: StructuralSchema, { path, value, old }: Validated & {
   return mergeResults([...parts, { errors, matches: 1 }]);
 }
 
-/** Finds the old twin of an item; only the items of keyed lists have one. */
+/** Returns a lookup of the old value of an item; only items of `map` lists are correlated. */
 function correlatedItems(
   schema: StructuralSchema,
   old: JsonValue | undefined,
@@ -136,7 +136,7 @@ function forbiddenMembers(schema: StructuralSchema, path: string, object: JsonOb
     .map((name) => invalidError(path, name, `${path}.${name} in body is a forbidden property`));
 }
 
-/** Lists the members that have a schema: undeclared ones first, then the declared ones in the schema's order. */
+/** Lists the members that have a schema: those of additionalProperties first, then the properties in the order of the schema. */
 function memberNames(schema: StructuralSchema, object: JsonObject): string[] {
   const properties = propertiesOf(schema);
   const others = isJsonObject(memberOf(schema, "additionalProperties"))
@@ -157,7 +157,7 @@ function checkEnum(schema: StructuralSchema, path: string, value: JsonValue): Fi
   ];
 }
 
-// Go compares after a conversion to the allowed value's type, which cuts the fraction off; null has no type, so it is never found.
+// Go converts the value to the type of the enum value, which truncates fractions. null has no type, so it never matches.
 function isAllowed(value: JsonValue, allowed: JsonValue): boolean {
   if (allowed === null) return false;
   const converted = typeof value === "number" && Number.isInteger(allowed) ? Math.trunc(value) : value;
@@ -172,8 +172,8 @@ function mergeResults(parts: readonly SchemaResult[]): SchemaResult {
 }
 
 /**
- * Checks anyOf, oneOf, allOf and not of a value at `path`, with `check` for the branches. What failed best among the branches is reported
- * too, except for `not`.
+ * Validates anyOf, oneOf, allOf, and not for a value at `path`; `check` validates a branch. Except for `not`, the errors of the branch with the most
+ * matches are reported, too.
  */
 function checkJunctors(
   schema: StructuralSchema,
@@ -243,7 +243,7 @@ function branchesOf(schema: StructuralSchema, junctor: "anyOf" | "oneOf" | "allO
 const MINIMUM = ["Minimum", "should be greater than", -1] as const;
 const MAXIMUM = ["Maximum", "should be less than", 1] as const;
 
-/** Checks range, multipleOf, minimum and maximum of a number. */
+/** Validates the format range, multipleOf, minimum, and maximum of a number. */
 function checkNumber(schema: StructuralSchema, path: string, value: number): FieldError[] {
   const { multipleOf, minimum, maximum } = schema;
   const errors: FieldError[] = [];
@@ -285,7 +285,7 @@ function checkMultiple(factor: number, path: string, value: number): FieldError[
     : [brokenRule(path, value, `should be a multiple of ${floatText(factor)}`)];
 }
 
-/** Gives the JSON type of a value in the words of a schema; a number without fraction is an integer. */
+/** Returns the OpenAPI type of a value. A number without a fraction is an integer. */
 function actualType(value: JsonValue): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
@@ -293,7 +293,7 @@ function actualType(value: JsonValue): string {
   return typeof value;
 }
 
-/** Checks a value's JSON type; a fraction where an integer format is declared is named by its Go type. */
+/** Validates the JSON type of a value. A fraction in an integer format is reported with its Go type. */
 function checkType(schema: StructuralSchema, path: string, value: JsonValue): FieldError[] {
   const types = typesOf(schema);
   if (types.length === 0) return [];
@@ -304,7 +304,8 @@ function checkType(schema: StructuralSchema, path: string, value: JsonValue): Fi
   const isNumeric = types.includes("number") || types.includes("integer");
   if (typeof format === "string" && format !== "") {
     const isTextOrList = typeof value === "string" || Array.isArray(value);
-    // What Kubernetes does with a formatted schema: texts and lists pass as anything but a number, others show their format.
+    // Quirks of kube-openapi for schemas with a format: strings and lists are rejected only by numeric types; other values are reported with the
+    // format.
     if (!isTextOrList) return [wrongType(path, format, goNumberType(value))];
     if (!isNumeric) return [];
   }
@@ -322,34 +323,34 @@ function goNumberType(value: JsonValue): string {
   return isInt64(value) ? "int64" : "float64";
 }
 
-/** What a schema makes of a value; `matches` counts the checks, by which Kubernetes picks the best of several branches. */
+/** The result of a validation. `matches` is the number of checks, by which kube-openapi chooses the best of several branches. */
 interface SchemaResult {
   readonly errors: FieldError[];
   readonly matches: number;
 }
 
-/** A rule that a value breaks: `{path} in body {rule}`. */
+/** Reports a violated constraint: `{path} in body {rule}`. */
 export function brokenRule(path: string, value: JsonValue, rule: string): FieldError {
   return invalidError(path, value, `${inBody(path)} ${rule}`);
 }
 
-/** A rule that a number breaks, which is written in Go's way. */
+/** Reports a violated numeric constraint with the number in Go's format. */
 function brokenNumberRule(path: string, numberText: string, rule: string): FieldError {
   const detail = `${inBody(path)} ${rule}`;
   return { reason: "FieldValueInvalid", field: path, message: `Invalid value: ${numberText}: ${detail}` };
 }
 
-/** A value of the wrong type; `actual` is the type that it has, or the value of a wrong format. */
+/** Reports a value of the wrong type. `actual` is its type, or the value if its format is wrong. */
 export function wrongType(path: string, type: string, actual: string): FieldError {
   return typeInvalidError(path, actual, `${inBody(path)} must be of type ${type}: ${quote(actual)}`);
 }
 
-/** A failure that Kubernetes does not attribute to a field. */
+/** Reports an error that Kubernetes does not attribute to a field. */
 function unattributed(message: string): FieldError {
   return invalidError("", "", message);
 }
 
-// At the root the path is empty and so are the words for it, which leaves a space in front.
+// The path of the root is empty, which leaves a leading space.
 function inBody(path: string): string {
   return `${path} in body`;
 }

@@ -1,5 +1,5 @@
-// Validation rules (`x-kubernetes-validations`) in kube-apiserver's words: the check of the rules of a definition, the estimate of their cost from the
-// sizes that the schema bounds, and their evaluation about an object.
+// Validation rules (`x-kubernetes-validations`) with the messages of kube-apiserver: validation of the rules of a CRD, estimation of their cost from
+// the size limits in the schema, and evaluation for an object.
 import { hasRules, type Schema } from "../values/schema.js";
 import { parseFieldPath, type Step } from "../cel/fields.js";
 import type { CheckedExpression, RuleFailure } from "../cel/index.js";
@@ -25,27 +25,27 @@ const UNTYPED =
   "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
 const EMPTY = "must be non-empty if specified";
 
-/** Checks the members of the rules of one schema. */
+/** Validates the fields of the rules of a schema. */
 export function checkRuleFields(schema: StructuralSchema, path: string): FieldError[] {
   return rulesOf(schema).flatMap((rule, index) => checkFields(rule, { schema, path: rulePath(path, index) }));
 }
 
-/** Where a schema stands in another one. */
+/** The location of a schema. */
 interface Place {
   readonly path: string;
-  /** The list around it whose items are not known again. */
+  /** The nearest enclosing list whose items are not correlated with old ones. */
   readonly uncorrelated?: string | undefined;
   readonly isRoot: boolean;
-  /** What has the structure if the rules are those of a branch of `allOf`. */
+  /** The structural schema, which differs from the schema of the rules in a branch of `allOf`. */
   readonly node: StructuralSchema;
-  /** How many values of the schema one object can have; undefined if nothing bounds them. */
+  /** The maximum number of values of the schema in one object; undefined if it is unlimited. */
   readonly copies: number | undefined;
   readonly costs: RuleCosts;
-  /** What is wrong with the whole schema besides: where that is, or around it, expressions have no types. */
+  /** Other errors of the whole schema. Expressions at or around their paths cannot be type-checked. */
   readonly known: readonly FieldError[];
 }
 
-/** Checks the expressions of all rules in a schema with a structure, but for those of parts in which something else is wrong. */
+/** Validates the expressions of all rules of a structural schema, except in parts that have other errors. */
 export function checkExpressions(
   schema: StructuralSchema,
   { path, errors: known }: { path: string; errors: readonly FieldError[] },
@@ -57,7 +57,7 @@ export function checkExpressions(
 
 function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   const { path, uncorrelated, node } = place;
-  // Items are known again in a list with keys alone.
+  // Only the items of a `map` list are correlated.
   const isCut = uncorrelated === undefined && node["x-kubernetes-list-type"] !== "map";
   const copies = copiesBelow(node, place.copies);
   const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
@@ -88,7 +88,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   ];
 }
 
-/** Names the expressions of a schema that are valid, and that the server cannot evaluate: objects are accepted without them. */
+/** Lists the valid expressions of a schema that this package cannot evaluate. Objects are accepted without them. */
 export function unevaluatedRules(schema: JsonValue | undefined): string[] {
   if (!isJsonObject(schema)) return [];
   const children = [
@@ -154,7 +154,7 @@ function checkExpression(rule: JsonObject, place: Place): FieldError[] {
   const errors: FieldError[] = [];
   if (problem !== undefined) errors.push(...wrong("rule", problem));
   else if (ofRule !== undefined) errors.push(...place.costs.checkRule(`${path}.rule`, ofRule, asked));
-  // Of a rule that is wrong nobody looks at the message.
+  // The messageExpression of an invalid rule is not validated.
   if (problem === undefined && message !== "") {
     const found = checkText(message, variables);
     const words = problemOf(found, "string", "messageExpression");
@@ -183,7 +183,7 @@ function problemOf(checked: CheckedText, type: "bool" | "string", name: string):
   return `${ofMessage || "program "}instantiation failed: ${programProblem}`;
 }
 
-// The server shows a rule as its own type has it.
+// Error messages print a rule as its Go struct.
 function goRuleOf(rule: JsonObject): JsonObject {
   return {
     Rule: rule["rule"] ?? "",
@@ -202,30 +202,30 @@ const UNBOUNDED = 2 ** 64;
 const ADVICE =
   "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
 
-/** The value that a rule is about. */
+/** The value that a rule validates. */
 interface Asked {
   readonly node: JsonObject;
   readonly isRoot: boolean;
   readonly copies: number | undefined;
 }
 
-/** Estimates the rules of one schema, and adds up what they cost. */
+/** Estimates the cost of the rules of a schema, and sums it up. */
 class RuleCosts {
   #total = 0;
   readonly #expensive: { readonly path: string; readonly cost: number }[] = [];
 
-  /** Refuses a rule that can cost too much, as often as one object can have its value. */
+  /** Rejects a rule whose cost, multiplied by the number of values in one object, exceeds the limit. */
   checkRule(path: string, rule: CheckedExpression, asked: Asked): FieldError[] {
     const { cost, copies } = costOf(rule, asked);
     return this.#observe(path, "estimated rule cost", copies === 0 ? 0 : Math.min(cost * copies, UNBOUNDED));
   }
 
-  /** Refuses a messageExpression that can cost too much. */
+  /** Rejects a messageExpression whose cost exceeds the limit. */
   checkMessage(path: string, message: CheckedExpression, asked: Asked): FieldError[] {
     return this.#observe(path, "estimated messageExpression cost", costOf(message, asked).cost);
   }
 
-  /** Refuses rules that can cost too much together, and names the most expensive ones. */
+  /** Rejects rules whose total cost exceeds the limit, and reports the most expensive ones. */
   check(path: string): FieldError[] {
     if (this.#total <= TOTAL_LIMIT) return [];
     const words = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
@@ -244,7 +244,7 @@ class RuleCosts {
   }
 }
 
-/** Returns how many values one object can have of the schemas right below a schema; undefined if nothing bounds them. */
+/** Returns the maximum number of values of a directly nested schema in one object; undefined if it is unlimited. */
 function copiesBelow(schema: JsonObject, copies: number | undefined): number | undefined {
   const isMap = schema["type"] === "object" && memberOf(schema, "additionalProperties") !== undefined;
   const most = isMap ? schema["maxProperties"] : schema["type"] === "array" ? schema["maxItems"] : 1;
@@ -265,7 +265,7 @@ function exceeded(name: string, cost: number, limit: number): string {
   return `${name} exceeds budget by factor of ${shown} ${ADVICE}`;
 }
 
-/** What the rules of a schema find wrong with an object: errors, and warnings of what an update left as it was. */
+/** The results of evaluating the rules for an object: errors, and warnings about violations that an update does not change. */
 interface RuleFindings {
   readonly errors: FieldError[];
   readonly warnings: string[];
@@ -276,7 +276,7 @@ const NO_MORE = "no further validation rules will be run";
 const NOT_CHECKED =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-// Where one of these is wrong, rules could fail for the same reason.
+// If the object has one of these errors, rules could fail for the same reason.
 const BLOCKING: ReadonlySet<FieldError["reason"]> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -285,7 +285,7 @@ const BLOCKING: ReadonlySet<FieldError["reason"]> = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-/** Evaluates the rules of a schema unless `found` says that the object has the wrong shape. */
+/** Evaluates the rules of a schema unless `found` contains errors about the types, sizes, or required fields of the object. */
 export function evaluateRules(
   given: StructuralSchema,
   { object, old, found }: { object: JsonObject; old?: JsonObject | undefined; found: readonly FieldError[] },

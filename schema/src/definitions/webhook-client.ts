@@ -1,13 +1,13 @@
-// Validates how an admission or conversion webhook is called: its address, and the versions of reviews that it understands.
+// Validates the client configuration and the review versions of admission and conversion webhooks.
 import { checkRequired, invalidError, requiredError, type FieldError } from "./field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { dns1035Problems, subdomainProblems } from "../strings/names.js";
 
-/** The versions of reviews that kube-apiserver sends. */
+/** The review versions that kube-apiserver supports. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"];
 const URL_FORM = "desired format: https://host[/path]";
 
-/** Checks the versions of the reviews that a webhook understands; `missing` says what an empty list lacks. */
+/** Validates the review versions of a webhook; `missing` is the detail of the error for an empty list. */
 export function checkReviewVersions(field: string, value: JsonValue | undefined, missing: string): FieldError[] {
   const versions = Array.isArray(value) ? value.map(String) : [];
   if (versions.length === 0) return [requiredError(field, missing)];
@@ -20,7 +20,7 @@ export function checkReviewVersions(field: string, value: JsonValue | undefined,
   return [...each, invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];
 }
 
-/** Checks where a webhook is. */
+/** Validates the client configuration of a webhook. */
 export function checkClientConfig(field: string, config: JsonObject): FieldError[] {
   const url = stringAt(config, "url");
   const service = objectAt(config, "service");
@@ -52,7 +52,7 @@ function checkService(field: string, service: JsonObject): FieldError[] {
   const isPort = port === undefined || (typeof port === "number" && port >= 1 && port <= 65535);
   const detail = "port is not valid: must be between 1 and 65535, inclusive";
   return [
-    // Kubernetes mistakes one for the other.
+    // Kubernetes reports an empty namespace at `name`, and an empty name at `namespace`.
     ...checkRequired(`${field}.name`, service["namespace"]),
     ...checkRequired(`${field}.namespace`, service["name"]),
     ...checkPath(`${field}.path`, stringAt(service, "path")),
@@ -64,7 +64,7 @@ function checkPath(field: string, path: string | undefined): FieldError[] {
   if (path === undefined || path === "" || path === "/") return [];
   const wrong = (detail: string) => invalidError(field, path, detail);
   if (path === "//") return [wrong("segment[0] may not be empty")];
-  // The first byte is taken for a slash.
+  // Kubernetes skips the first byte, assuming that it is a slash.
   const segments = Buffer.from(path).subarray(1).toString("latin1").replace(/\/$/, "").split("/");
   return [
     ...(path.startsWith("/") ? [] : [wrong("must start with a '/'")]),
