@@ -1,18 +1,16 @@
-// JSON values, and JSON text as Go programs read and write it: int64 values that a JavaScript number would round, and the escapes of Go's
-// encoder.
+// JSON values, and JSON text as Go programs read and write it: int64 values that a JavaScript number would round, and the escapes of Go's encoder.
 
-/** Any value that JSON can hold. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 
-/** A JSON object; the order of its members is kept but never means anything. */
+/** A JSON object. The order of its members is preserved but not significant. */
 export type JsonObject = { [key: string]: JsonValue };
 
-/** Tells whether a value is a JSON object: neither null nor a list. */
+/** Returns whether a value is a JSON object, which excludes null and arrays. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the object's own member; names such as "constructor" are never inherited. */
+/** Returns an own member; inherited properties such as "constructor" are ignored. */
 export function memberOf<Value>(
   object: { readonly [name: string]: Value } | undefined,
   name: string,
@@ -20,13 +18,13 @@ export function memberOf<Value>(
   return object !== undefined && Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Sets the object's own member, whatever its name; a plain assignment to "__proto__" would not. */
+/** Sets an own member. Unlike an assignment, this also works for "__proto__". */
 export function setMember(object: JsonObject, name: string, value: JsonValue): void {
   if (name !== "__proto__") object[name] = value;
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** Copies a value deeply. */
+/** Returns a deep copy. */
 export function clone<Value extends JsonValue>(value: Value): Value {
   return cloneAny(value) as Value;
 }
@@ -39,7 +37,7 @@ function cloneAny(value: JsonValue): JsonValue {
   return copy;
 }
 
-/** Tells whether both are the same JSON value; the order of members does not matter, an absent value equals only itself. */
+/** Tests two JSON values for deep equality. The order of members is ignored; undefined equals only undefined. */
 export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -56,12 +54,12 @@ export function deepEqual(a: JsonValue | undefined, b: JsonValue | undefined): b
 }
 
 /**
- * How deeply values may be nested. A kube-apiserver takes 10,000 levels; what walks over a value here needs the stack of the thread, which holds
- * about 2,500.
+ * The maximum nesting depth of values. kube-apiserver accepts 10,000 levels; recursive functions here are limited by the stack of the thread, which
+ * suffices for about 2,500.
  */
 export const MAX_DEPTH = 1_000;
 
-/** Tells whether a value is nested too deeply. */
+/** Returns whether a value is nested deeper than MAX_DEPTH. */
 export function isTooDeep(value: JsonValue): boolean {
   let level: JsonValue[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -77,25 +75,25 @@ function childrenOf(value: JsonValue): JsonValue[] {
   return children.filter((child) => typeof child === "object" && child !== null);
 }
 
-/** Gives the member `key` if it is an object. */
+/** Returns the member `key` if it is an object. */
 export function objectAt(object: JsonObject | undefined, key: string): JsonObject | undefined {
   const value = memberOf(object, key);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Gives the member `key` if it is an array. */
+/** Returns the member `key` if it is an array. */
 export function arrayAt(object: JsonObject | undefined, key: string): JsonValue[] | undefined {
   const value = memberOf(object, key);
   return Array.isArray(value) ? value : undefined;
 }
 
-/** Gives the member `key` if it is a string. */
+/** Returns the member `key` if it is a string. */
 export function stringAt(object: JsonObject | undefined, key: string): string | undefined {
   const value = memberOf(object, key);
   return typeof value === "string" ? value : undefined;
 }
 
-/** Orders strings by their UTF-8 bytes, as Go does. */
+/** Compares strings by their UTF-8 bytes, as Go does. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
@@ -103,7 +101,7 @@ export function compareText(a: string, b: string): number {
     const x = a.charCodeAt(index);
     const y = b.charCodeAt(index);
     if (x === y) continue;
-    // Surrogates stand for code points above every other UTF-16 unit.
+    // Surrogates encode code points that are greater than all other UTF-16 code units.
     return codePointRank(x) - codePointRank(y);
   }
   return a.length - b.length;
@@ -113,24 +111,23 @@ function codePointRank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** A member of an object. */
 export type MemberPair = [name: string, value: JsonValue];
 
-/** Lists the members of an object, sorted by name. */
+/** Returns the members of an object, sorted by name. */
 export function sortedPairs(object: JsonObject): MemberPair[] {
   const names = Object.keys(object);
   if (names.length > 1) names.sort(compareText);
   return names.map((name) => [name, object[name] as JsonValue]);
 }
 
-/** Copies a value with the members of all its objects in order, as Go writes a map. */
+/** Returns a deep copy with sorted members, in the order in which Go encodes maps. */
 export function sortedJson(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sortedJson);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(sortedPairs(value).map(([name, member]) => [name, sortedJson(member)]));
 }
 
-/** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
+/** Returns compact JSON with sorted members and the escapes of Go's encoder. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === "string") return jsonText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -145,7 +142,7 @@ function jsonText(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : goJson(text);
 }
 
-/** Writes a value as compact JSON with the escapes of Go's encoder, which are safe in HTML and in scripts. */
+/** Returns compact JSON with the escapes of Go's encoder, which make it safe to embed in HTML and scripts. */
 export function goJson(value: JsonValue): string {
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escape);
@@ -153,30 +150,30 @@ export function goJson(value: JsonValue): string {
 
 const INT64_LIMIT = 2n ** 63n;
 const LARGEST_INT64_NUMBER = 2 ** 63 - 1024;
-// Whether a look at each token is needed: 2^53 has 16 digits.
+// Tests whether tokens have to be inspected. 2^53 has 16 digits.
 const MAY_BE_LONG = /(?:^|[:[,\s])-?\d{16}/;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MARK = `\u0000${crypto.randomUUID()}:`;
 const MARKED = new RegExp(`"${JSON.stringify(MARK).slice(1, -1).replaceAll("\\", "\\\\")}(-?\\d+)"`, "g");
 
-/** Tells whether a JSON text may have an integer that JavaScript rounds; false is certain. */
+/** Returns whether JSON may contain an integer that JavaScript rounds. There are false positives, but no false negatives. */
 export function mayHaveLongIntegers(json: string): boolean {
   return MAY_BE_LONG.test(json);
 }
 
-/** Returns the int64 that a token of JSON is if JavaScript may round it; undefined for every other token, an integer beyond int64 included. */
+/** Returns the value of an int64 token that JavaScript may round; undefined for any other token, including integers beyond int64. */
 function longIntegerOf(token: string): bigint | undefined {
   if (token.length < 16 || !/^-?\d+$/.test(token) || Number.isSafeInteger(Number(token))) return undefined;
-  // No int64 has more digits.
+  // No int64 has more than 20 characters.
   if (token.length > 20) return undefined;
   const value = BigInt(token);
   return value >= -INT64_LIMIT && value < INT64_LIMIT ? value : undefined;
 }
 
-/** Parses JSON; an int64 that JavaScript may round is a bigint. Throws a SyntaxError for what is no JSON. */
+/** Parses JSON; an int64 that JavaScript may round is returned as a bigint. Throws a SyntaxError for invalid JSON. */
 export function parseExactJson(json: string): unknown {
   if (!mayHaveLongIntegers(json)) return JSON.parse(json);
-  // What is no JSON is reported as it is, without marks.
+  // Parse the original text first, so that a syntax error does not refer to the marked one.
   const rounded: unknown = JSON.parse(json);
   let isLong = false;
   const marked = json.replace(TOKEN, (token) => {
@@ -190,19 +187,19 @@ export function parseExactJson(json: string): unknown {
   );
 }
 
-/** Returns the number within int64 that is nearest to an int64: the nearest of all may be beyond, as that of 2^63 - 1 is. */
+/** Returns the nearest number within the range of int64. Number(2n ** 63n - 1n) is beyond it. */
 export function int64Number(value: bigint): number {
   return Math.min(Math.max(Number(value), -LARGEST_INT64_NUMBER), LARGEST_INT64_NUMBER);
 }
 
-/** Returns a value as JSON; each bigint in it becomes the very integer. */
+/** Encodes a value as JSON; bigints become integers of the same value. */
 export function exactJson(value: unknown, indent?: number): string {
   return jsonWith(value, (each) => (typeof each === "bigint" ? each : undefined), indent);
 }
 
 /**
- * Returns a value as JSON in which a bigint is the very integer, and a number beyond 2^53 the int64 that is nearest to it: what JavaScript prints
- * for 2^63, to which it rounds the largest int64, is none.
+ * Encodes a value as JSON; bigints become integers of the same value, and integers beyond 2^53 the nearest int64. JavaScript would print 2^63 for the
+ * largest int64, which is out of range.
  */
 export function int64Json(value: unknown): string {
   return jsonWith(value, (each) =>
@@ -215,14 +212,14 @@ function nearestInt64(number: number): bigint | undefined {
 }
 
 /**
- * Tells whether a number may be the rounding of an int64, of which several are rounded to one number beyond 2^53. The largest int64 is rounded
- * to 2^63.
+ * Returns whether a number may be a rounded int64. Beyond 2^53, several int64 values are rounded to the same number; the largest int64 is rounded to
+ * 2^63.
  */
 export function isRoundedInt64(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) <= 2 ** 63;
 }
 
-/** Returns an integer as a bigint, and for 2^63, to which JavaScript rounds the largest int64, that one. */
+/** Converts an integer to a bigint. 2^63, to which JavaScript rounds the largest int64, is converted to that. */
 export function bigintOf(integer: number): bigint {
   return integer === 2 ** 63 ? INT64_LIMIT - 1n : BigInt(integer);
 }

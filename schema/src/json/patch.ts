@@ -1,5 +1,5 @@
-// JSON patch (RFC 6902) as Kubernetes 1.36 applies it. It deviates from the RFC: `replace` of a missing member adds it, a missing
-// member equals null in `test` and `copy`, negative indexes count from the end, and what stands before the first slash is ignored.
+// JSON patch (RFC 6902) as Kubernetes 1.36 applies it. Deviations from the RFC: `replace` of a missing member adds it, a missing member equals null
+// in `test` and `copy`, negative indexes count from the end, and characters before the first slash are ignored.
 import {
   clone,
   deepEqual,
@@ -11,22 +11,21 @@ import {
   type JsonValue,
 } from "./json.js";
 
-/** As much as the operations "copy" of one patch may copy together (the server's JSONPatchMaxCopyBytes). */
+/** The maximum total size that the "copy" operations of a patch may copy (JSONPatchMaxCopyBytes of kube-apiserver). */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 
-/** One operation of a patch. */
 export interface PatchOperation {
   readonly op?: string;
   readonly path?: string;
   readonly from?: string;
-  /** Any JSON. */
+  /** Any JSON value. */
   readonly value?: unknown;
 }
 
-/** Says why a patch does not apply, in the words of the server's own library. */
+/** Why a patch cannot be applied, with the message of the library that kube-apiserver uses (evanphx/json-patch). */
 export class PatchFailure extends Error {
   override readonly name = "PatchFailure";
-  /** Whether it is an operation `test` that does not hold. */
+  /** Whether a `test` operation failed. */
   readonly isTest: boolean;
 
   constructor(message: string, { isTest = false }: { isTest?: boolean } = {}) {
@@ -35,7 +34,7 @@ export class PatchFailure extends Error {
   }
 }
 
-/** Applies the operations of a JSON patch to a copy of `object`; throws a PatchFailure if one of them does not apply. */
+/** Applies a JSON patch to a copy of `object`; throws a PatchFailure if an operation cannot be applied. */
 export function applyJsonPatch(object: JsonValue, operations: readonly PatchOperation[]): JsonValue {
   let result = clone(object);
   let copied = 0;
@@ -48,14 +47,14 @@ export function applyJsonPatch(object: JsonValue, operations: readonly PatchOper
   return result;
 }
 
-// The whole document can be replaced by another one.
+// A patch may replace the whole document.
 function wholeOf(value: unknown): JsonValue {
   if (typeof value === "object" && value !== null) return clone(value as JsonObject);
   throw new PatchFailure("replace operation hit impossible case");
 }
 
 function sizeOf(value: JsonValue): number {
-  // A value that copies of itself have made too deep is too large, as well.
+  // Copying a value into itself may nest it too deeply; report that as too large, too.
   if (isTooDeep(value)) throw new PatchFailure("the operations copy too much");
   return Buffer.byteLength(JSON.stringify(value));
 }
@@ -97,7 +96,7 @@ function applyOperation(root: JsonValue, operation: PatchOperation): void {
         remove(source);
         return value;
       });
-      // The target is found again: removing the source may have shifted it.
+      // Removing the source may have shifted the target, so locate it again.
       return within(`error in move for path: '${path}'`, () => add(destinationOf(root, operation), moved));
     }
     default:
@@ -110,7 +109,7 @@ interface Location {
   readonly key: string;
 }
 
-/** Finds where a path leads to; undefined if what should hold it is not there. */
+/** Resolves a path; returns undefined if its parent does not exist. */
 function locate(root: JsonValue, path: string | undefined): Location | undefined {
   const [, ...keys] = (path ?? "")
     .split("/")
@@ -143,7 +142,7 @@ function missing(words: string): never {
   throw new PatchFailure(`${words}: missing value`);
 }
 
-// What finds no place is said as it is, what fails there with the operation.
+// Prefixes error messages with the operation, except those about a path that cannot be resolved.
 function within<Result>(words: string, change: () => Result): Result {
   try {
     return change();
@@ -199,7 +198,7 @@ function indexOrThrow(text: string, length: number): number {
   throw new PatchFailure(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`);
 }
 
-/** Applies a merge patch (RFC 7386) to a copy of `object`, as Kubernetes 1.36 does. */
+/** Applies a merge patch (RFC 7386) to a copy of `live`, as Kubernetes 1.36 does. */
 export function applyMergePatch(live: JsonObject, patch: JsonObject): JsonObject {
   const merged = clone(live);
   for (const [key, value] of Object.entries(patch)) {
@@ -207,7 +206,7 @@ export function applyMergePatch(live: JsonObject, patch: JsonObject): JsonObject
     if (value === null) delete merged[key];
     else if (isJsonObject(value))
       setMember(merged, key, isJsonObject(current) ? applyMergePatch(current, value) : withoutNulls(value));
-    // An array that takes the place of an object keeps the nulls in its items, as in the library that Kubernetes uses.
+    // An array that replaces an object keeps the nulls in its items, as in the library that Kubernetes uses.
     else setMember(merged, key, isJsonObject(current) ? clone(value) : withoutNulls(value));
   }
   return merged;

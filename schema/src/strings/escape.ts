@@ -1,23 +1,23 @@
-// Escapes strings for messages: as Go string literals, as kube-apiserver quotes values, and for terminals and logs. The names, messages and
-// fields of custom resources are untrusted: they can move the cursor, reverse the reading order, or forge a log line.
+// Escapes strings for messages: as Go string literals, as kube-apiserver quotes values, and for terminals and logs. Names, messages, and fields of
+// custom resources are untrusted: control characters in them can move the cursor, change the text direction, or forge a log line.
 
-// C0 and C1 controls, line and paragraph separators, marks that change the direction of writing or have no width.
+// C0 and C1 controls, line and paragraph separators, bidirectional formatting characters, and zero-width characters.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const INVISIBLE_IN_JSON = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Returns a text as one line in which every control and every invisible character is escaped: `\u001b`. */
+/** Escapes all control and invisible characters, including line feeds, as in `\u001b`. */
 export function printableLine(text: string): string {
   return text.replace(INVISIBLE, escapeCodeUnit);
 }
 
-/** Returns a text of several lines in which all but line feeds and tabs is escaped. */
+/** Escapes all control and invisible characters except line feeds and tabs. */
 export function printableText(text: string): string {
   return text.replace(INVISIBLE, (character) =>
     character === "\n" || character === "\t" ? character : escapeCodeUnit(character),
   );
 }
 
-/** Returns a JSON document with the characters escaped that JSON allows and a terminal obeys; it means the same. */
+/** Escapes the characters of a JSON document that are valid in JSON but interpreted by terminals. The document remains equivalent. */
 export function printableJson(json: string): string {
   return json.replace(INVISIBLE_IN_JSON, escapeCodeUnit);
 }
@@ -29,14 +29,14 @@ function escapeCodeUnit(character: string): string {
 /** The maximum length of a string in a log line or an error message. */
 export const MOST_CHARACTERS = 4096;
 
-/** Returns the first 4096 characters of a text and how many are left out: `… 900 more`. */
+/** Truncates a string to at most MOST_CHARACTERS characters and appends the number of omitted ones: `… 900 more`. */
 export function truncateText(text: string): string {
   if (text.length <= MOST_CHARACTERS) return text;
-  // A text that was truncated before keeps the true count.
+  // If the text has been truncated before, add its count.
   const [suffix, before] = /\u2026 (\d+) more$/.exec(text.slice(-40)) ?? ["", "0"];
   const whole = text.slice(0, text.length - suffix.length);
   const most = MOST_CHARACTERS - 40;
-  // Half of a character beyond U+FFFF is none.
+  // Do not split a surrogate pair.
   const end = /[\ud800-\udbff]/.test(whole.charAt(most - 1)) ? most - 1 : most;
   return `${whole.slice(0, end)}… ${whole.length - end + Number(before)} more`;
 }
@@ -53,7 +53,7 @@ const GO_ESCAPES: Record<string, string> = {
   "\v": "\\v",
 };
 
-/** Writes text as a Go string literal, the way Kubernetes quotes values in messages. */
+/** Formats a string as a Go string literal, as Kubernetes quotes values in messages. */
 export function quote(text: string): string {
   return `"${text.replace(/["\\]|\p{C}|(?! )\p{Z}/gu, escapeForGo)}"`;
 }

@@ -1,4 +1,4 @@
-// String formats as Kubernetes validates them; it ignores any other. A URI is read as Go's url.ParseRequestURI does, with its messages.
+// String formats that Kubernetes validates; it ignores all others. URIs are parsed like Go's url.ParseRequestURI, with its error messages.
 // https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
 import { isIPv4, isIPv6 } from "node:net";
 import { quote } from "./escape.js";
@@ -7,7 +7,7 @@ type FormatCheck = (text: string) => boolean;
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-// One label with a hyphen at most after its first character, or several of which the last has two letters or more.
+// A single label may contain a hyphen only after its first character; otherwise the last of several labels has at least two letters.
 const HOST_LABEL = "[0-9\\p{L}\\p{S}]([-0-9\\p{L}\\p{S}]{0,61}[0-9\\p{L}\\p{S}])?";
 const HOSTNAME = new RegExp(`^([0-9\\p{L}\\p{S}](-?[0-9\\p{L}\\p{S}]{0,62})?|(${HOST_LABEL}\\.)+\\p{L}{2,63})$`, "u");
 const EMAIL = /^([^<>]*<)?(?:[^\s@<>()[\],;:\\"]+|"(?:[^"\\]|\\[^])*")@[^\s@<>()[\],;:\\"]+>?$/;
@@ -15,11 +15,12 @@ const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/;
 const SEPARATED_MAC = /^[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}((\1[0-9a-f]{2}){2})?$/i;
 const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
-// Its letters beyond ASCII are escaped, as esbuild escapes them in strings: with one of them V8 may keep a bundle in two bytes a character.
+// Letters beyond ASCII are escaped here as esbuild escapes them in strings: with a single one, V8 may store the whole bundle with two bytes per
+// character.
 const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/;
-// A number is looked at from its first digit alone, or a long one would be read again from each of its digits.
+// The lookbehind makes a match start at the first digit of a number; without it, long numbers take quadratic time.
 const COUNTED_UNIT = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g;
-// The long name of a unit may go on: "seconds".
+// The patterns match prefixes of long unit names, such as "seconds".
 const DURATION_UNIT = /^(ns|us|\u00b5s|ms|[smhdw]|hr|wk)$|^(nano|micro|milli|sec|min|hour|day|week)/i;
 const MAX_INT64 = 2n ** 63n - 1n;
 
@@ -63,23 +64,23 @@ const NUMBER_FORMATS: { readonly [type: string]: readonly string[] } = {
   number: ["float", "double"],
 };
 
-/** Tells whether a text has a format; undefined for a format that the API server does not check. */
+/** Validates a string against a format; returns undefined if the API server does not validate the format. */
 export function hasFormat(text: string, format: string): boolean | undefined {
   return checks.get(format.replaceAll("-", ""))?.(text);
 }
 
-/** Tells whether Kubernetes knows a format of values of a type; of texts unless a type is stated. */
+/** Returns whether Kubernetes validates a format for values of a type. */
 export function isKnownFormat(format: string, type: unknown = "string"): boolean {
   if (type === "string") return checks.has(format.replaceAll("-", ""));
   return typeof type === "string" && NUMBER_FORMATS[type]?.includes(format) === true;
 }
 
 function isLooseIPv4(text: string): boolean {
-  // Kubernetes still reads leading zeros as decimal.
+  // Kubernetes still parses leading zeros as decimal.
   return isIPv4(text.replace(/\b0+(?=\d)/g, ""));
 }
 
-// Also an address of IPv6 that ends in one of IPv4 has dots.
+// An IPv6 address with an embedded IPv4 address also contains dots.
 function isDottedAddress(text: string): boolean {
   return isLooseIPv4(text) || (isZonelessIPv6(text) && text.includes("."));
 }
@@ -97,7 +98,7 @@ function isUuid(text: string, third: string, fourth: string): boolean {
   return new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${third}-?${fourth}-?[0-9a-f]{12}$`, "i").test(text);
 }
 
-// One unit that Kubernetes knows is enough, as in "2 weeks, 3 moons"; a number that Go cannot read is too many.
+// A single known unit suffices, as in "2 weeks, 3 moons". A number beyond int64 makes the duration invalid.
 function isDuration(text: string): boolean {
   if (/^[+-]?0$/.test(text) || GO_DURATION.test(text)) return true;
   let hasUnit = false;
@@ -154,7 +155,7 @@ function isCreditCard(text: string): boolean {
 
 const URL_SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*)?:/;
 
-/** Returns what Go's url.ParseRequestURI says of a text that is no URL; undefined if it is one. */
+/** Returns the error of Go's url.ParseRequestURI; undefined for a valid URL. */
 export function findUrlProblem(text: string): string | undefined {
   const problem = urlProblemOf(text);
   return problem === undefined ? undefined : `parse ${quote(text)}: ${problem}`;

@@ -1,14 +1,14 @@
-// IP addresses and CIDRs as Go's net/netip reads them, with its messages.
+// Parses IP addresses and CIDRs like Go's net/netip, with its error messages.
 import { isIPv4, isIPv6 } from "node:net";
 import { quote } from "./escape.js";
 
-/** An IP address as a number of so many bits: 32 or 128. */
+/** An IP address as a number of 32 or 128 bits. */
 export interface Address {
   readonly value: bigint;
   readonly size: 32 | 128;
 }
 
-/** An address, and how many of its bits name the network. */
+/** An address with a prefix length in bits. */
 export interface Network {
   readonly address: Address;
   readonly bits: number;
@@ -16,18 +16,18 @@ export interface Network {
 
 const MAPPED_IPV4 = 0xffffn;
 
-/** Reads an IP address as rules do: without a zone, and no IPv4 address that is mapped to IPv6. */
+/** Parses an IP address for CEL, which rejects zones and IPv4-mapped IPv6 addresses. */
 export function parseAddress(text: string): Address | undefined {
   const address = readAddress(text);
   return address === undefined || isMapped(address) ? undefined : address;
 }
 
-/** Tells whether an IPv6 address stands for one of IPv4. */
+/** Returns whether an address is an IPv4-mapped IPv6 address. */
 export function isMapped({ value, size }: Address): boolean {
   return size === 128 && value >> 32n === MAPPED_IPV4;
 }
 
-/** Reads an IP address without a zone, as long as the numbers of IPv4 have no leading zeros. */
+/** Parses an IP address without a zone. Leading zeros in IPv4 octets are invalid. */
 export function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { value: numberOf(text.split(".").map(Number), 8n), size: 32 };
   if (!isIPv6(text) || text.includes("%")) return undefined;
@@ -40,20 +40,20 @@ export function readAddress(text: string): Address | undefined {
   return { value: numberOf(all, 16n), size: 128 };
 }
 
-/** Reads a CIDR, whose address may have bits behind the network. */
+/** Parses a CIDR. Bits after the prefix may be set. */
 export function parseNetwork(text: string): Network | undefined {
   const [, host = "", bits = ""] = /^([^/]*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
   const address = parseAddress(host);
   return address === undefined || Number(bits) > address.size ? undefined : { address, bits: Number(bits) };
 }
 
-/** Tells whether a network contains an address. */
+/** Returns whether a network contains an address. */
 export function isInside({ value, size }: Address, { address, bits }: Network): boolean {
   const rest = BigInt(size - bits);
   return size === address.size && value >> rest === address.value >> rest;
 }
 
-/** Returns the text of an address as RFC 5952 wants it. */
+/** Formats an address as in RFC 5952. */
 export function canonicalTextOf({ value, size }: Address): string {
   const width = size === 32 ? 8n : 16n;
   const count = size === 32 ? 4 : 8;
@@ -64,7 +64,7 @@ export function canonicalTextOf({ value, size }: Address): string {
   return size === 32 ? parts.join(".") : canonicalIPv6(parts.map((part) => part.toString(16)).join(":"));
 }
 
-// URLs write IPv6 addresses so.
+// URLs contain the canonical form of IPv6 addresses.
 function canonicalIPv6(text: string): string {
   return new URL(`http://[${text}]`).hostname.slice(1, -1);
 }
@@ -73,13 +73,13 @@ function numberOf(parts: readonly number[], width: bigint): bigint {
   return parts.reduce((value, part) => (value << width) | BigInt(part), 0n);
 }
 
-/** Returns why a text is no IP address, zones allowed; undefined if it is one. */
+/** Returns the error of netip.ParseAddr, which accepts zones; undefined for a valid address. */
 export function findAddressProblem(text: string): string | undefined {
   const problem = syntaxProblemOf(text);
   return problem === undefined ? undefined : `ParseAddr(${quote(text)}): ${problem}`;
 }
 
-/** Returns why a text is no CIDR; undefined if it is one. */
+/** Returns the error of netip.ParsePrefix; undefined for a valid CIDR. */
 export function findNetworkProblem(text: string): string | undefined {
   const slash = text.lastIndexOf("/");
   const problem = slash === -1 ? "no '/'" : partProblem(text.slice(0, slash), text.slice(slash + 1));

@@ -1,4 +1,4 @@
-// The syntax of names, labels, label selectors and keys, with the error messages of Kubernetes 1.36.
+// Validates names, labels, label selectors, and keys, with the error messages of Kubernetes 1.36.
 import { randomInt } from "node:crypto";
 
 const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -38,7 +38,7 @@ const qualifiedPattern = new RegExp(`^${QUALIFIED}$`);
 const labelValuePattern = new RegExp(`^${LABEL_VALUE}$`);
 const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
 
-/** Lists what is wrong with the key of a label or the name of a finalizer: `[prefix/]name`. */
+/** Validates a qualified name, such as a label key or a finalizer: `[prefix/]name`. */
 export function qualifiedNameProblems(key: string): string[] {
   const parts = key.split("/");
   if (parts.length > 2) {
@@ -56,11 +56,11 @@ export function qualifiedNameProblems(key: string): string[] {
 
 function prefixProblems(prefix: string): string[] {
   if (prefix === "") return ["prefix part must be non-empty"];
-  // A prefix is counted in bytes, a name in characters.
+  // The error for the prefix counts bytes, that for the name counts characters.
   return subdomainProblems(prefix).map((problem) => `prefix part ${problem.replace(/characters$/, "bytes")}`);
 }
 
-/** Lists what is wrong with the value of a label. */
+/** Validates a label value. */
 export function labelValueProblems(value: string): string[] {
   return [
     ...(byteLength(value) > 63 ? ["must be no more than 63 bytes"] : []),
@@ -68,7 +68,7 @@ export function labelValueProblems(value: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a DNS-1123 subdomain, the name of most objects. */
+/** Validates a DNS-1123 subdomain, the format of most object names. */
 export function subdomainProblems(name: string): string[] {
   return [
     ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
@@ -76,7 +76,7 @@ export function subdomainProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a DNS-1123 subdomain in which underscores may be. */
+/** Validates a DNS-1123 subdomain that may contain underscores. */
 export function underscoredProblems(name: string): string[] {
   return [
     ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
@@ -84,13 +84,13 @@ export function underscoredProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a name, or its beginning, that has to fit into a path. */
+/** Validates a name, or the prefix of a name, that becomes a path segment. */
 export function pathSegmentProblems(name: string, { isPrefix = false } = {}): string[] {
   if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
   return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 
-/** Lists what is wrong with a DNS-1123 label. */
+/** Validates a DNS-1123 label. */
 export function labelNameProblems(name: string): string[] {
   const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
   return [
@@ -99,7 +99,7 @@ export function labelNameProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a DNS-1035 label, which starts with a letter. */
+/** Validates a DNS-1035 label, which starts with a letter. */
 export function dns1035Problems(name: string): string[] {
   return [
     ...(byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
@@ -107,19 +107,19 @@ export function dns1035Problems(name: string): string[] {
   ];
 }
 
-/** Returns what is wrong with a DNS-1035 label in one message; undefined if nothing is. */
+/** Validates a DNS-1035 label; returns all problems in one message, or undefined. */
 export function dns1035Problem(text: string): string | undefined {
   const problems = dns1035Problems(text);
   return problems.length === 0 ? undefined : problems.join(",");
 }
 
-/** Returns what is wrong with a kind, a DNS-1035 label that may have capital letters; undefined if nothing is. */
+/** Validates a kind, a DNS-1035 label that may have upper-case letters; returns undefined if it is valid. */
 export function kindProblem(kind: string): string | undefined {
   const problem = dns1035Problem(kind.toLowerCase());
   return problem === undefined ? undefined : `may have mixed case, but should otherwise match: ${problem}`;
 }
 
-/** Lists what is wrong with the name of a port. */
+/** Validates a port name. */
 export function portNameProblems(name: string): string[] {
   return [
     ...(byteLength(name) > 15 ? ["must be no more than 15 characters"] : []),
@@ -130,7 +130,7 @@ export function portNameProblems(name: string): string[] {
   ];
 }
 
-/** Lists what is wrong with a key that is to be the name of a file. */
+/** Validates a key of a ConfigMap or Secret, which becomes a file name. */
 export function configKeyProblems(key: string): string[] {
   const isParent = key === "." || key === "..";
   return [
@@ -143,31 +143,32 @@ export function configKeyProblems(key: string): string[] {
 const LABEL_KEY_SYNTAX = String.raw`(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
 const LABEL_VALUE_SYNTAX = String.raw`(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`;
 
-// https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors, and ">" and "<", which the parser has, too.
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors, and the operators ">" and "<", which the parser also
+// accepts.
 const REQUIREMENT = new RegExp(
   String.raw`^\s*(?:!\s*${LABEL_KEY_SYNTAX}|${LABEL_KEY_SYNTAX}(?:\s*(?:==?|!=)\s*${LABEL_VALUE_SYNTAX}|\s*[<>]\s*-?[0-9]+|\s+(?:in|notin)\s*\(\s*${LABEL_VALUE_SYNTAX}(?:\s*,\s*${LABEL_VALUE_SYNTAX})*\s*\))?)\s*$`,
 );
 
 const LABEL_KEY = new RegExp(`^${LABEL_KEY_SYNTAX}$`);
 
-/** Tells whether a text can be the key of a label. */
+/** Returns whether a string is a valid label key. */
 export function isLabelKey(text: string): boolean {
   return LABEL_KEY.test(text);
 }
 
-/** A part of a label selector. */
+/** A requirement of a label selector. */
 export interface LabelRequirement {
   readonly text: string;
-  /** Where it begins in the selector. */
+  /** The index of its first character in the selector. */
   readonly offset: number;
 }
 
-/** Returns the parts of a label selector that no API server accepts; an empty selector has none. */
+/** Returns the requirements of a label selector that the API server rejects. An empty selector is valid. */
 export function findWrongRequirements(selector: string): LabelRequirement[] {
   return selector === "" ? [] : requirementsOf(selector).filter(({ text }) => !REQUIREMENT.test(text));
 }
 
-/** Splits a selector at the commas that are not in parentheses. */
+/** Splits a selector at the commas outside of parentheses. */
 function requirementsOf(selector: string): LabelRequirement[] {
   return [...selector.matchAll(/(?<=^|,)(?:\([^)]*\)|[^,(])*(?:\([^)]*$)?(?=,|$)/g)].map(({ 0: text, index }) => ({
     text,
@@ -175,14 +176,14 @@ function requirementsOf(selector: string): LabelRequirement[] {
   }));
 }
 
-/** The characters of generated names: no vowels, so that they spell no words, and nothing that looks like another letter. */
+/** The characters of generated names: no vowels, to avoid forming words, and no characters that resemble others. */
 export const NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
 
 const ENDING_LENGTH = 5;
-// What fits into a label of DNS with the ending.
+// A DNS label holds the base and the suffix.
 const MAX_BASE_LENGTH = 63 - ENDING_LENGTH;
 
-/** Returns a name that begins with `base`, as the API server makes one of `generateName`. */
+/** Generates a name from a prefix, as the API server does for `generateName`. */
 export function generateName(base: string): string {
   const ending = Array.from({ length: ENDING_LENGTH }, () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)]);
   return base.slice(0, MAX_BASE_LENGTH) + ending.join("");

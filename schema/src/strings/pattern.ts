@@ -1,27 +1,26 @@
-// Patterns of a CRD are RE2, as the API server reads them: no pattern and no text takes more than linear time, whatever V8 would make of it.
+// Patterns of CRDs are matched as RE2, as in the API server. RE2 takes linear time for all patterns and texts, unlike the regular expressions of V8.
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 
-/** A compiled pattern. Declared here, so that the compiler reads no types of re2js for an operator. */
+/** A compiled pattern. The type is declared here so that compiling an operator does not require the types of re2js. */
 export interface Pattern {
   test(text: string): boolean;
   matcher(text: string): Matcher;
 }
 
-/** Finds one match after another. */
+/** Finds successive matches. */
 export interface Matcher {
   find(): boolean;
-  /** Returns the current match. */
   group(): string | null;
 }
 
-/** Tells whether a text has a match of an RE2 pattern; undefined if RE2 cannot read the pattern. */
+/** Tests whether a text contains a match of an RE2 pattern; returns undefined if the pattern is invalid. */
 export function hasMatch(text: string, pattern: string): boolean | undefined {
   const found = readPattern(pattern);
   return typeof found === "string" ? undefined : found.test(text);
 }
 
-/** Returns why RE2 cannot read a pattern; undefined if it can. */
+/** Returns why an RE2 pattern is invalid; undefined if it is valid. */
 export function findPatternProblem(pattern: string): string | undefined {
   const found = readPattern(pattern);
   return typeof found === "string" ? found : undefined;
@@ -32,10 +31,10 @@ type Library = { readonly RE2JS: typeof RE2JS };
 let library: Library | undefined;
 const read = new Map<string, Pattern | string>();
 
-// A schema has few patterns, but a rule may take patterns from the objects that it checks.
+// A schema has few patterns, but rules can also read patterns from the validated objects, so the cache is bounded.
 const MOST_KEPT = 1000;
 
-/** Returns a pattern ready to match, or why RE2 cannot read it. */
+/** Compiles an RE2 pattern; returns an error message if it is invalid. */
 export function readPattern(pattern: string): Pattern | string {
   const known = read.get(pattern);
   if (known !== undefined) return known;
@@ -45,7 +44,7 @@ export function readPattern(pattern: string): Pattern | string {
   return found;
 }
 
-/** Returns a pattern ready to match; throws in Go's words if RE2 cannot read the pattern. */
+/** Compiles an RE2 pattern; throws Go's error message if it is invalid. */
 export function patternOrThrow(pattern: string): Pattern {
   const found = readPattern(pattern);
   if (typeof found === "string") throw new Error(`error parsing regexp: ${found}`);
@@ -67,14 +66,14 @@ function compile(pattern: string): Pattern | string {
   }
 }
 
-/** A class by its name, after what is quoted or escaped: in `\\\\p{L}` none. */
+/** A Unicode class such as `\p{L}`. Quoted and escaped text matches first, so that `\\\\p{L}` contains no class. */
 const CLASS = /\\Q[^]*?(?:\\E|$)|\\(?![pP]\{)[^]|\\([pP])\{([^}]*)\}/g;
 
 function classesIn(pattern: string): string[] {
   return [...pattern.matchAll(CLASS)].flatMap(([, , name]) => (name === undefined ? [] : [name]));
 }
 
-/** The long names of the general categories. */
+/** The long names of the Unicode general categories. */
 const CATEGORIES: { readonly [name: string]: string } = {
   ...{ other: "C", control: "Cc", cntrl: "Cc", format: "Cf", unassigned: "Cn", privateuse: "Co", surrogate: "Cs" },
   ...{ letter: "L", casedletter: "LC", lowercaseletter: "Ll", modifierletter: "Lm", otherletter: "Lo" },
@@ -88,8 +87,8 @@ const CATEGORIES: { readonly [name: string]: string } = {
 };
 
 /**
- * Returns a class as RE2JS names it: a general category, a script or `Any`. Go takes names in any case, with blanks and hyphens (1.25), and not
- * the properties that RE2JS takes besides, such as Emoji.
+ * Returns the name of a class in RE2JS: a general category, a script, or `Any`. Go 1.25 ignores case, spaces, underscores, and hyphens in names, and
+ * rejects other properties that RE2JS supports, such as Emoji.
  */
 function classOf(given: string): string | undefined {
   const name = given.replace(/^\^/, "");
@@ -110,7 +109,7 @@ function isClass(name: string): boolean {
   }
 }
 
-// An operator that never checks a pattern does not load the library. A bundler follows `require` alone, which a module of Node lacks.
+// Load re2js only if a pattern is used. Bundlers resolve only calls of `require`, which is undefined in an ES module of Node.js.
 function loadLibrary(): Library {
   return (typeof require === "function" ? require("re2js") : createRequire(import.meta.url)("re2js")) as Library;
 }

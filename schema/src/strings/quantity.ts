@@ -1,37 +1,37 @@
-// Quantities as kube-apiserver reads and prints them, digit by digit: neither exponents nor long numbers cost more than their text.
-// https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+// Quantities as kube-apiserver parses and formats them. Works on digits, so that large exponents and long numbers take time in proportion to the
+// length of the text only. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 
-// Digits belong to the suffix only after a letter or a sign, so nothing is tried twice.
+// Digits are part of the suffix only after a letter or sign, so the pattern does not backtrack.
 const QUANTITY = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?$/;
 const EXPONENT = /^[eE]([+-]?)0*(\d{1,19})$/;
 
 const FORM_PROBLEM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const SUFFIX_PROBLEM = "unable to parse quantity's suffix";
 
-// The suffixes of powers of 1000, from 10^-9 on, and of powers of 1024.
+// Suffixes for powers of 1000, starting at 10^-9, and for powers of 1024.
 const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-// The smallest unit that is kept is 10^-9.
+// The exponent of the smallest unit; smaller fractions are rounded up.
 const FINEST = -9;
-// With a binary suffix nothing is more than this.
+// The maximum with a binary suffix.
 const MAX_BINARY = 2n ** 63n - 1n;
-// Further digits of a fraction only say that it is a little more.
+// Further fraction digits only affect whether the value is rounded up.
 const FRACTION_DIGITS = 80;
-// Amounts beyond this power of ten are all the same in billionths.
+// The limit of exponents when converting to a bigint.
 const MAX_EXPONENT = 1000;
 
 interface Quantity {
   isNegative: boolean;
-  /** Without zeros at its ends; "0" for nothing. */
+  /** The significant digits without leading and trailing zeros; "0" for zero. */
   digits: string;
-  /** The power of ten by which the digits are multiplied. */
+  /** The power of ten to multiply the digits by. */
   exponent: number;
-  /** The text in the form in which it is shown. */
+  /** The canonical form of the quantity. */
   canonical: string;
 }
 
-/** Returns a quantity such as `500m` or `1Gi` in billionths, rounded up as the API server does; undefined if it is not one. */
+/** Parses a quantity such as `500m` or `1Gi` to billionths, rounded up as in the API server; undefined if it is invalid. */
 export function parseQuantity(quantity: unknown): bigint | undefined {
   const parsed = parse(quantity);
   if (parsed === undefined || "problem" in parsed) return undefined;
@@ -40,7 +40,7 @@ export function parseQuantity(quantity: unknown): bigint | undefined {
   return isNegative ? -billionths : billionths;
 }
 
-/** Tells whether two values are quantities of the same amount. */
+/** Returns whether two values are equal quantities. */
 export function isSameQuantity(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   const [x, y] = [parse(a), parse(b)];
@@ -48,14 +48,14 @@ export function isSameQuantity(a: unknown, b: unknown): boolean {
   return x.isNegative === y.isNegative && x.digits === y.digits && x.exponent === y.exponent;
 }
 
-/** Compares two quantities, for sorting; undefined if one is none. */
+/** Compares two quantities for sorting; undefined if one is invalid. */
 export function compareQuantities(a: string, b: string): number | undefined {
   const [x, y] = [parseQuantity(a), parseQuantity(b)];
   if (x === undefined || y === undefined) return undefined;
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** Returns a quantity as the API server shows it, `0.5` as `500m` and `1024Mi` as `1Gi`, or what it says about a text that is none. */
+/** Returns the canonical form of a quantity, `500m` for `0.5` or `1Gi` for `1024Mi`, or the API server's error message. */
 export function canonicalQuantity(text: string): { text: string } | { problem: string } {
   const parsed = parse(text);
   if (parsed === undefined) return { problem: FORM_PROBLEM };
@@ -85,7 +85,7 @@ function parse(quantity: unknown): Quantity | { problem: string } | undefined {
   return quantityOf(minus + (shown ?? printDecimal(amount, { isExponent: /^[eE]./.test(suffix) })));
 }
 
-// The API server keeps an exponent in 32 bits, and reads it from 64.
+// The API server parses the exponent as 64 bits and truncates it to 32.
 function exponentOf(suffix: string): number | undefined {
   const decimal = DECIMAL_SUFFIXES.indexOf(suffix);
   if (decimal >= 0) return 3 * decimal + FINEST;
@@ -95,7 +95,7 @@ function exponentOf(suffix: string): number | undefined {
   return BigInt.asIntN(64, exponent) === exponent ? Number(BigInt.asIntN(32, exponent)) : undefined;
 }
 
-// A short text that looks canonical stays as it is written, be it canonical or not: `1E3`, `012`.
+// The API server keeps a short text that it parses on its fast path, even if it is not canonical: `1E3`, `012`.
 function isKept(text: { whole: string; fraction: string; exponent: number; binary: number }): boolean {
   const { whole, fraction, exponent, binary } = text;
   if (binary > 0) return fraction === "" && whole.length + 3 * binary <= 14 && Number(whole) % 8 !== 0;
@@ -117,7 +117,7 @@ function binaryAmount(whole: string, fraction: string, binary: number): Amount {
   return rounded(String(amount), -read.length);
 }
 
-// Away from zero: who asks for a little gets something.
+// Rounds away from zero, so that a small request does not become zero.
 function rounded(digits: string, exponent: number): Amount {
   const left = withoutLeadingZeros(digits);
   const kept = Math.max(0, left.length - Math.max(0, FINEST - exponent));
@@ -139,7 +139,7 @@ function withoutLeadingZeros(digits: string): string {
   return digits.replace(/^0+/, "");
 }
 
-// A pattern would look at each zero once for every zero before it.
+// A regular expression such as `0+$` takes quadratic time for many zeros.
 function lastIndexOfOther(text: string, character: string): number {
   let index = text.length - 1;
   while (index >= 0 && text[index] === character) index--;
@@ -151,11 +151,11 @@ function printDecimal({ digits, exponent }: Amount, { isExponent }: { isExponent
   const step = Math.floor(exponent / 3);
   const number = digits + "0".repeat(exponent - 3 * step);
   if (isExponent) return step === 0 ? number : `${number}e${3 * step}`;
-  // The API server prints 1000E as 1: there is no suffix for it.
+  // The API server prints 1000E as 1, because there is no suffix for it.
   return number + (DECIMAL_SUFFIXES[step - FINEST / 3] ?? "");
 }
 
-// Below 1024 a binary suffix says nothing, and fractions could not be told exactly.
+// Amounts below 1024 have no binary suffix; fractions cannot be represented exactly.
 function printBinary({ digits, exponent }: Amount): string | undefined {
   if (exponent < 0) return undefined;
   let amount = BigInt(digits) * 10n ** BigInt(exponent);

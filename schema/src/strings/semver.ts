@@ -3,7 +3,7 @@ import { quote } from "./escape.js";
 const PARTS = ["major", "minor", "patch"] as const;
 const MAX = 2n ** 64n;
 
-/** The parts of a version; a prerelease is "" if there is none. */
+/** A semantic version; `prerelease` is "" if there is none. */
 export interface Version {
   readonly major: bigint;
   readonly minor: bigint;
@@ -11,13 +11,13 @@ export interface Version {
   readonly prerelease: string;
 }
 
-/** Reads a version: https://semver.org. Returns undefined for a text that is none. */
+/** Parses a version (https://semver.org); returns undefined if it is invalid. */
 export function parseVersion(text: string): Version | undefined {
   const version = readVersion(text);
   return "problem" in version ? undefined : version;
 }
 
-/** Reads a version, or says why it is none in the words of the library that the API server uses. */
+/** Parses a version; returns the error message of the API server's library if it is invalid. */
 export function readVersion(text: string): Version | { readonly problem: string } {
   if (text === "") return { problem: "Version string empty" };
   const [major, minor, ...rest] = text.split(".");

@@ -1,36 +1,35 @@
-// What the API server demands of the fields that the subresource scale of a custom resource shows, at every write of the resource.
+// Validates the fields behind the scale subresource of a custom resource. The API server validates them on each write of the resource.
 import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 
-/** Where the objects of a kind keep what their Scale shows, as the CRD states it: `.spec.replicas`. */
+/** The paths of the scale subresource in a CRD, such as `.spec.replicas`. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;
 }
 
-/** A value that a Scale cannot show. */
+/** A value that is invalid in a Scale. */
 export interface ScaleProblem {
-  /** The path of the CRD. */
+  /** The path in the CRD. */
   readonly path: string;
   readonly value: JsonValue;
-  /** What the value, or one on the way to it, is not. */
+  /** The type or range that the value, or one of its ancestors, violates. */
   readonly expected: "an object" | "an integer" | "a string" | "at least 0" | "at most 2147483647";
-  /** Whether the path is that of the selector, and not of a number. */
+  /** Whether the path is labelSelectorPath. */
   readonly isSelector: boolean;
 }
 
-/** The most replicas that a Scale can have. */
+/** The maximum number of replicas of a Scale. */
 export const MAX_REPLICAS = 2 ** 31 - 1;
 
-/** What is checked, and how. */
 interface ScaleOptions {
-  /** Whether only the status is written. Default: false */
+  /** Whether to validate only the status. Default: false */
   readonly ofStatus?: boolean;
-  /** Tells whether a whole number was spelled as a float, such as `1.0`, which no Scale can show. Default: none was */
+  /** Returns whether an integer was written as a float, such as `1.0`, which is invalid in a Scale. Default: always false */
   readonly isFloat?: (holder: JsonObject, name: string) => boolean;
 }
 
-/** Lists the values of an object that its Scale cannot show. */
+/** Returns the values of an object that are invalid in its Scale. */
 export function findScaleProblems(
   object: JsonObject,
   { specReplicasPath, statusReplicasPath, labelSelectorPath = "" }: ScalePaths,
@@ -74,7 +73,7 @@ interface Found {
   readonly name?: string;
 }
 
-// What is absent fits, and what would be below null. The API server knows no index: all between two dots is a name.
+// Absent values and members of null are valid. The API server does not support array indexes: each segment between dots is a name.
 function valueAt(object: JsonObject, path: string): Found {
   let found: Found & { value: JsonValue } = { value: object };
   for (const name of path.slice(1).split(".")) {

@@ -1,5 +1,5 @@
-// Checks a value against its schema as the API server validates an object after defaulting. The schemas of kinds do not describe metadata, so its
-// schema and its rules stand here, too.
+// Validates a value against its schema as the API server does after defaulting. The schemas of kinds omit ObjectMeta, so its schema and validation
+// are defined here.
 import { isDeepStrictEqual } from "node:util";
 import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
 import { isJsonObject, isRoundedInt64, MAX_DEPTH } from "../json/json.js";
@@ -14,24 +14,24 @@ import {
 import { hasFormat } from "../strings/formats.js";
 import { hasMatch } from "../strings/pattern.js";
 
-/** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
+/** A validation error; `path` is in the notation of Kubernetes, such as `spec.ports[0].name`. */
 export interface SchemaProblem {
   readonly path: string;
   readonly message: string;
 }
 
-/** Where a value stands, and what is checked there. */
+/** The context of a validation. */
 export interface Place {
   readonly path: string;
   readonly definitions: Definitions;
   readonly problems: SchemaProblem[];
-  /** Whether fields that the schema does not know may be there: in a branch of a junctor, which is no whole schema. */
+  /** Whether undeclared fields are allowed, as in a branch of allOf, anyOf, oneOf, or not, which is an incomplete schema. */
   readonly isBranch?: boolean;
-  /** How deeply the value is nested. A schema that refers to itself has no end of its own. */
+  /** The nesting depth of the value. Recursive schemas have no limit of their own. Default: 0 */
   readonly depth?: number;
 }
 
-/** Checks a value against its schema, as the API server does once it has filled in the defaults. */
+/** Validates a value against its schema, as the API server does after defaulting. */
 export function checkValue(value: unknown, given: Schema, place: Place): void {
   if (value === undefined) return;
   const schema = followRef(given, place.definitions);
@@ -67,7 +67,7 @@ function typeOf(schema: Schema): string | undefined {
   return schema.format === "quantity" && schema.type === undefined ? "a number or a string" : schema.type;
 }
 
-// The API server compares numbers with an integer of the enum without their fraction. It never finds null, nullable or not.
+// The API server truncates fractions before comparing a number with an integer of the enum. null never matches, even if it is nullable.
 function checkEnum(value: unknown, { enum: allowed = [] }: Schema, fail: Fail): void {
   if (allowed.length === 0) return;
   const isAllowed = (option: unknown) =>
@@ -106,7 +106,7 @@ function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: nu
   });
 }
 
-/** Tells whether two values that look alike may differ in an integer that is rounded. */
+/** Returns whether a value contains a rounded integer, in which case values that look equal may differ. */
 function hasRounded(value: unknown, depth = 0): boolean {
   if (typeof value === "number") return isRoundedInt64(value);
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return false;
@@ -158,14 +158,14 @@ function checkIdentity(object: Record<string, unknown>, place: Place): void {
   if (metadata !== undefined && metadata !== null) checkMetadata(metadata, { ...place, path: join(path, "metadata") });
 }
 
-/** Checks the metadata of an object, or of an embedded resource, of which the schemas of kinds say nothing. */
+/** Validates the metadata of an object or embedded resource, which the schemas of kinds do not describe. */
 export function checkMetadata(metadata: unknown, { path, problems }: Pick<Place, "path" | "problems">): void {
   checkValue(metadata, METADATA_SCHEMA, { path, definitions: {}, problems });
   if (isJsonObject(metadata))
     checkMetadataNames(metadata, (member, message) => problems.push({ path: `${path}.${member}`, message }));
 }
 
-// What the branches say of a value is no whole schema: it names fields that the schema beside it declares.
+// Branches are incomplete schemas: they constrain fields that the surrounding schema declares.
 function checkJunctors(value: unknown, schema: Schema, place: Place): void {
   const fail = failAt(place);
   const problemsIn = (branch: Schema): readonly SchemaProblem[] => {
@@ -192,7 +192,7 @@ function describe(results: Results): string {
   return [...new Set(texts)].join(", or ");
 }
 
-/** Returns the path of a member, in Kubernetes' notation. */
+/** Returns the path of a member in the notation of Kubernetes. */
 export function join(path: string, name: string): string {
   if (path === "") return name;
   return /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}[${name}]`;
@@ -207,13 +207,12 @@ function kindOf(value: unknown): string {
       : typeof value;
 }
 
-/** Reports a problem of a value. */
 type Fail = (message: string) => void;
 
-/** The limits of a count, and what is counted. */
+/** The limits of a count, and the plural noun for the error message. */
 type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
 
-/** Checks the range of a number. One beyond 2^53 is refused only if each int64 that is rounded to it is. */
+/** Validates a number. A rounded int64 is rejected only if all int64 values that are rounded to it would be. */
 function checkNumber(value: number, schema: Schema, fail: Fail): void {
   const { minimum, maximum, multipleOf, format, type } = schema;
   const isRounded = isRoundedInt64(value);
@@ -239,7 +238,7 @@ function checkNumber(value: number, schema: Schema, fail: Fail): void {
     fail(`must be a multiple of ${multipleOf}, is ${value}`);
 }
 
-/** Checks the length, pattern and format of a text. The API server counts code points. */
+/** Validates the length, pattern, and format of a string. The API server counts code points. */
 function checkText(value: string, { minLength, maxLength, pattern, format }: Schema, fail: Fail): void {
   const isCounted = minLength !== undefined || maxLength !== undefined;
   if (isCounted) checkCount([...value].length, [minLength, maxLength, "characters"], fail);
@@ -247,13 +246,12 @@ function checkText(value: string, { minLength, maxLength, pattern, format }: Sch
   if (format !== undefined && hasFormat(value, format) === false) fail(`must be of format ${format}`);
 }
 
-/** Checks how many there are. */
 function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
   if (min !== undefined && count < min) fail(`must have at least ${min} ${what}, has ${count}`);
   if (max !== undefined && count > max) fail(`must have at most ${max} ${what}, has ${count}`);
 }
 
-/** The most that the keys and values of all annotations may have together. */
+/** The maximum total size of the keys and values of annotations. */
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 
 const STRING: Schema = { type: "string", nullable: true };
@@ -261,10 +259,10 @@ const BOOLEAN: Schema = { type: "boolean", nullable: true };
 const INTEGER: Schema = { type: "integer", nullable: true };
 const STRING_MAP: Schema = { type: "object", nullable: true, additionalProperties: { type: "string" } };
 const REQUIRED_STRING: Schema = { type: "string" };
-/** A newer API server may have fields that are not known here. */
+/** Fields that a newer API server may have added are allowed. */
 const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
 
-/** What the metadata of every object is. The schemas of kinds do not say it. */
+/** The schema of ObjectMeta, which the schemas of kinds omit. */
 const METADATA_SCHEMA: Schema = {
   ...OPEN,
   properties: {
@@ -313,7 +311,7 @@ const METADATA_SCHEMA: Schema = {
   },
 };
 
-/** Lists what the types of metadata do not say and the API server checks of every object: names, keys and values of labels, annotations, owners. */
+/** Validates names, keys and values of labels and annotations, finalizers, and owner references, which the schema does not cover. */
 function checkMetadataNames(metadata: object, fail: (member: string, message: string) => void): void {
   const { name, generateName, namespace, labels, annotations, finalizers, ownerReferences } = metadata as {
     readonly [member: string]: unknown;
@@ -328,7 +326,7 @@ function checkMetadataNames(metadata: object, fail: (member: string, message: st
   }
   let size = 0;
   for (const [key, value] of Object.entries(isJsonObject(annotations) ? annotations : {})) {
-    // The API server takes capital letters in the prefix of an annotation.
+    // The API server accepts upper-case letters in the prefix of an annotation key.
     failAll(`annotations[${key}]`, qualifiedNameProblems(key.toLowerCase()));
     size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
   }
@@ -341,7 +339,7 @@ function checkMetadataNames(metadata: object, fail: (member: string, message: st
 function checkOwners(references: readonly unknown[], fail: (member: string, message: string) => void): void {
   let controllers = 0;
   for (const [index, reference] of references.entries()) {
-    // The API server drops an owner that is there twice.
+    // The API server drops duplicate owner references.
     if (!isJsonObject(reference) || references.findIndex((each) => isDeepStrictEqual(each, reference)) < index)
       continue;
     const at = `ownerReferences[${index}]`;

@@ -2,10 +2,10 @@ import { isJsonObject, setMember, type JsonObject, type JsonValue } from "../jso
 import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
 
 /**
- * Returns a value as the API server stores it: nulls that a field cannot hold are dropped, absent fields have their defaults, and so have
- * the fields inside these.
+ * Returns a value as the API server stores it: nulls of fields that are not nullable are dropped, and absent fields are set to their defaults,
+ * recursively.
  *
- * The value itself is not changed; what needs no change is shared with it.
+ * Does not mutate `value`; unchanged parts are shared with the result.
  */
 export function fillDefaults(value: unknown, schema: Schema, definitions: Definitions): unknown {
   const target = followRef(schema, definitions);
@@ -44,19 +44,19 @@ function filledMembers(object: JsonObject, schema: Schema, definitions: Definiti
   return changed ?? object;
 }
 
-// A null of what cannot be null counts as absent.
+// A null that is not nullable counts as absent.
 function filledOrNull(value: unknown, schema: Schema, definitions: Definitions): unknown {
   if (value !== null) return fillDefaults(value, schema, definitions);
   const fallback = isNullable(schema, definitions) ? undefined : defaultOf(schema);
   return fallback === undefined ? null : filledDefault(fallback, schema, definitions);
 }
 
-// What a caller gets is its own to change.
+// The caller may mutate the result, so copy the default.
 function filledDefault(value: JsonValue, schema: Schema, definitions: Definitions): unknown {
   return fillDefaults(structuredClone(value), schema, definitions);
 }
 
-// A default of null is none.
+// A null default counts as no default.
 function defaultOf(schema: Schema): JsonValue | undefined {
   return schema.default ?? undefined;
 }

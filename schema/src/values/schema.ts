@@ -1,14 +1,14 @@
 import type { JsonValue } from "../json/json.js";
 
 /**
- * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without descriptions. The matcher reads list types, map types,
- * quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of `definitions`, which only the root has.
+ * The structural schema of a kind: OpenAPI v3 with the Kubernetes extensions, without descriptions. Matching uses list types, map types, quantities,
+ * and defaults; `parse` uses everything. `$ref` is a key of `definitions`, which only the root schema has.
  */
 export interface Schema {
   readonly $ref?: string;
   readonly definitions?: { readonly [name: string]: Schema };
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
-  /** `quantity` stands for `k8s.io/apimachinery/pkg/api/resource.Quantity` of a built-in kind. */
+  /** `quantity` denotes `k8s.io/apimachinery/pkg/api/resource.Quantity` of a built-in kind. */
   readonly format?: string;
   readonly properties?: { readonly [name: string]: Schema };
   readonly additionalProperties?: Schema | boolean;
@@ -40,34 +40,34 @@ export interface Schema {
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
-  /** Of a field of a built-in kind: zero, false or empty is stored as such, and not left out. A pointer in Go, where nothing differs from zero. */
+  /** Of a field of a built-in kind: zero, false, and empty values are stored and not omitted, because the field is a pointer in Go. */
   readonly "x-gen-operator-keeps-zero"?: boolean;
 }
 
-/** A rule in CEL that a value of the schema has to meet. */
+/** A CEL validation rule of a schema. */
 export interface ValidationRule {
   readonly rule: string;
   readonly message?: string;
-  /** An expression for the message; `message` takes its place where it fails. */
+  /** A CEL expression for the message. If its evaluation fails, `message` is used. */
   readonly messageExpression?: string;
-  /** The field that the problem is reported at, from the value on, such as `.spec.host`. */
+  /** The path of the field to report the error at, relative to the value, such as `.spec.host`. */
   readonly fieldPath?: string;
-  /** The kind of the cause that the API server answers. Default: FieldValueInvalid */
+  /** The reason of the cause in the Status of the API server. Default: FieldValueInvalid */
   readonly reason?: string;
-  /** Whether the rule is checked without an old object, too; `oldSelf` is an optional value then. */
+  /** Whether the rule is also evaluated without an old value; `oldSelf` is then an optional value. */
   readonly optionalOldSelf?: boolean;
 }
 
-/** The schemas that others refer to, by their names. */
+/** The schemas that `$ref` refers to, by name. */
 export type Definitions = { readonly [name: string]: Schema };
 
-/** Follows the reference of a schema. */
+/** Resolves the `$ref` of a schema. */
 export function followRef(schema: Schema, definitions: Definitions): Schema {
   const target = schema.$ref === undefined ? undefined : definitions[schema.$ref];
   return target ?? schema;
 }
 
-/** Returns the schema of a member: that of the property, or of all properties without one. */
+/** Returns the schema of a member: that of the property, or of additionalProperties. */
 export function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
   if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
@@ -75,11 +75,11 @@ export function memberSchema({ properties, additionalProperties }: Schema, name:
 
 const withRules = new WeakMap<Schema, boolean>();
 
-/** Tells whether a schema has validation rules anywhere. The answer is kept: most parts of a schema have none and are skipped. */
+/** Returns whether a schema has validation rules at any level. The result is cached, because most schemas have none and are skipped. */
 export function hasRules(schema: Schema, definitions: Definitions): boolean {
   const found = withRules.get(schema);
   if (found !== undefined) return found;
-  // A schema that refers to itself has no other rules there.
+  // A recursive reference adds no rules.
   withRules.set(schema, false);
   const { properties = {}, items, additionalProperties, allOf = [] } = schema;
   const inner = [...Object.values(properties), ...allOf, ...(items === undefined ? [] : [items])];
