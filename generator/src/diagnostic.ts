@@ -2,14 +2,14 @@ import { sep } from "node:path";
 import { printableLine } from "@gen-operator/schema";
 import { distance } from "fastest-levenshtein";
 
-/** How serious a broken rule is: only an error keeps the generator from writing. */
+/** Severity of a diagnostic. Only an error prevents the generator from writing. */
 export type Severity = "error" | "warning";
 
-/** What a user reads about a rule in `gen-operator explain`. */
+/** Documentation of a rule, printed by `gen-operator explain`. */
 export interface RulePage {
   readonly meaning: string;
   readonly remedy: string;
-  /** The folder in fixtures/rejected/ of the repository with a project that triggers the rule. */
+  /** Folder in fixtures/rejected/ of the repository with a project that violates the rule. */
   readonly example?: string;
 }
 
@@ -18,26 +18,26 @@ export type Acceptor = "controller" | "dependent" | "eventSource" | "extraRule";
 
 /** The definition of a rule. */
 export interface RuleDefinition<S extends Severity | "varies"> {
-  /** In kebab-case, as messages name it: `unknown-dependent`. */
+  /** Id in kebab-case, as in messages, for example `unknown-dependent`. */
   readonly id: string;
-  /** `varies` if the check decides in each case. */
+  /** `varies` if the check sets it for each diagnostic. */
   readonly severity: S;
-  /** The parts of a spec that can accept the warning with a reason. Default: none. */
+  /** Parts of a spec that can accept the warning with a reason. Default: none */
   readonly acceptedBy?: readonly Acceptor[];
   readonly page: RulePage;
 }
 
-/** A rule of the generator: everything that does not depend on the project it is checked in. */
+/** A rule of the generator, independent of the project that it checks. */
 export interface Rule<S extends Severity | "varies" = Severity | "varies"> extends RuleDefinition<S> {
   readonly acceptedBy: readonly Acceptor[];
-  /** Spread into each diagnostic of the rule. A rule whose severity varies leaves `severity` to the check. */
+  /** Fields to spread into each diagnostic of the rule. If the severity varies, the check adds `severity`. */
   readonly violation: S extends Severity ? { readonly severity: S; readonly rule: string } : { readonly rule: string };
 }
 
 /**
- * Defines a rule. Its definition is a constant in the `rules.ts` of the folder that checks it, and is listed in `explain/rule-registry.ts`.
+ * Defines a rule. The definition is a constant in the `rules.ts` of the folder that checks it, and is registered in `explain/rule-registry.ts`.
  *
- * A `rules.ts` imports nothing but this file, so that `explain` and shell completion load no check.
+ * A `rules.ts` imports only this file, so that `explain` and shell completion load no checks.
  */
 export function defineRule<const S extends Severity | "varies">(definition: RuleDefinition<S>): Rule<S> {
   const { id, severity, acceptedBy = [] } = definition;
@@ -45,40 +45,40 @@ export function defineRule<const S extends Severity | "varies">(definition: Rule
   return { ...definition, acceptedBy, violation: violation as Rule<S>["violation"] };
 }
 
-/** A place in a file of the project; line and column count from 1. */
+/** A position in a file of the project. Lines and columns start at 1. */
 export interface SourcePosition {
-  /** Relative to the project, with forward slashes. */
+  /** Path relative to the project, with forward slashes. */
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** A mistake of the user's, or something that looks like one. */
+/** An error in the user's input, or a warning about it. */
 export interface Diagnostic {
   readonly severity: "error" | "warning";
-  /** The rule that was broken, in kebab-case. */
+  /** Id of the violated rule, in kebab-case. */
   readonly rule: string;
   readonly message: string;
   readonly position?: SourcePosition;
-  /** Where it is inside a document: `spec.dependents.web.dependsOn[0]`. */
+  /** Path in the document, for example `spec.dependents.web.dependsOn[0]`. */
   readonly path?: string;
-  /** What it is about, such as a dependent (`controller/dependent`) or a CRD (`crd example.com/WebPage`): it may be accepted there. */
+  /** The part that can accept the diagnostic, for example a dependent (`controller/dependent`) or a CRD (`crd example.com/WebPage`). */
   readonly about?: string;
-  /** What to do about it: `did you mean "database"?` */
+  /** How to fix the problem, for example `did you mean "database"?` */
   readonly hint?: string;
 }
 
-/** Returns `about` of a warning about a CRD: a controller that names the kind can accept it. */
+/** Returns `about` of a warning about a CRD. A controller that names the kind can accept the warning. */
 export function subjectOfCrd({ group, kind }: { readonly group: string; readonly kind: string }): string {
   return `crd ${group}/${kind}`;
 }
 
-/** Tells whether something is wrong that nothing may be written for. */
+/** Returns whether there is an error, in which case nothing may be written. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(isError);
 }
 
-/** Returns diagnostics in the order in which they are read: by file, line and column; those without a place come first. */
+/** Sorts diagnostics by file, line, and column. Diagnostics without a position come first. */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   return [...diagnostics].sort(({ position: left }, { position: right }) => {
     if (left === undefined || right === undefined) return Number(left !== undefined) - Number(right !== undefined);
@@ -87,27 +87,27 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[
   });
 }
 
-/** How many problems of one file are found; there may be one in every line of a large file. */
+/** Maximum number of problems collected per file: every line of a large file may have one. */
 export const MOST_FOUND = 1000;
 
-/** How many problems of one file are shown. */
+/** Maximum number of problems shown per file. */
 const MOST_SHOWN = 50;
 
-/** How many diagnostics of a file are not shown. */
+/** Numbers of diagnostics of a file that are not shown. */
 export interface Omitted {
-  /** Absent for those without a place. */
+  /** Absent for diagnostics without a position. */
   readonly file?: string;
   readonly errors: number;
   readonly warnings: number;
 }
 
-/** The diagnostics to show, and how many there are besides. */
+/** The diagnostics to show, and the numbers of the omitted ones. */
 export interface LimitedDiagnostics {
   readonly shown: readonly Diagnostic[];
   readonly omitted: readonly Omitted[];
 }
 
-/** Returns the diagnostics to show, in their order: of each file the first 50, errors before warnings. The others are counted. */
+/** Limits diagnostics to the first 50 of each file, errors before warnings, and counts the others. The order is preserved. */
 export function limitDiagnostics(diagnostics: readonly Diagnostic[]): LimitedDiagnostics {
   const byFile = new Map<string | undefined, Diagnostic[]>();
   for (const diagnostic of diagnostics) {
@@ -129,7 +129,7 @@ export function limitDiagnostics(diagnostics: readonly Diagnostic[]): LimitedDia
   return { shown, omitted };
 }
 
-/** The rule of a diagnostic that only counts others. */
+/** Rule of the diagnostic that counts the omitted ones. */
 export const MORE_PROBLEMS = defineRule({
   id: "more-problems",
   severity: "varies",
@@ -139,7 +139,7 @@ export const MORE_PROBLEMS = defineRule({
   },
 });
 
-/** Describes diagnostics that are not shown by one more. */
+/** Returns a diagnostic that counts the omitted ones. */
 export function describeOmitted({ file, errors, warnings }: Omitted): Diagnostic {
   const counts = [counted(errors, "error"), counted(warnings, "warning")].filter((text) => !text.startsWith("0 "));
   return {
@@ -150,7 +150,7 @@ export function describeOmitted({ file, errors, warnings }: Omitted): Diagnostic
   };
 }
 
-/** Counts things: `1 error`, `2 errors`. */
+/** Formats a number with a noun, for example `1 error` or `2 errors`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
@@ -160,9 +160,9 @@ function isError({ severity }: Diagnostic): boolean {
 }
 
 /**
- * Formats a diagnostic: `workflow.yaml:12:19: error unknown-dependent: "web" depends on …`, then indented lines with what helps.
+ * Formats a diagnostic: `workflow.yaml:12:19: error unknown-dependent: "web" depends on …`, followed by indented lines with the path and the hint.
  *
- * Nothing in it can move a cursor or start a line of its own: names and paths come from files that others wrote.
+ * Control characters are escaped, because names and paths come from untrusted files.
  */
 export function formatDiagnostic(diagnostic: Diagnostic): string {
   const { severity, rule, message, position, path, hint } = withShortWords(diagnostic);
@@ -177,7 +177,7 @@ export function formatDiagnostic(diagnostic: Diagnostic): string {
   return lines.map(printableLine).join("\n");
 }
 
-/** Returns a diagnostic whose texts are not endless, whoever wrote the names in them: compilers and libraries quote without a limit. */
+/** Shortens long words in a diagnostic: compilers and libraries quote names without a limit. */
 export function withShortWords(diagnostic: Diagnostic): Diagnostic {
   const { message, hint } = diagnostic;
   return {
@@ -187,53 +187,53 @@ export function withShortWords(diagnostic: Diagnostic): Diagnostic {
   };
 }
 
-// Longer than the longest path of a real CRD.
+// Longer than the longest path in a real CRD.
 const LONG_WORD = /\S{301,}/g;
 
-/** Returns a text of which the longest words are cut. */
+/** Truncates the long words of a text. */
 export function shortenWords(text: string): string {
   return text.length <= 300 ? text : text.replace(LONG_WORD, shorten);
 }
 
-/** Formats the position of something that a message refers to. */
+/** Formats a position for a message. */
 export function formatPosition({ file, line, column }: SourcePosition): string {
   return `${file}:${line}:${column}`;
 }
 
-/** Returns the position right behind a text with which a file begins. */
+/** Returns the position directly after the beginning `text` of a file. */
 export function positionAfter(file: string, text: string): SourcePosition {
   const lines = text.split("\n");
   return { file, line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
 }
 
-/** Returns a path as positions name files, whatever separates its parts on this system. */
+/** Converts a path to forward slashes. */
 export function slashed(path: string): string {
   return path.split(sep).join("/");
 }
 
-/** Quotes a text of unknown origin for a message: one line, nothing invisible, not endless. */
+/** Quotes a string of unknown origin for a message: on one line, shortened, and with invisible characters escaped. */
 export function quote(text: string): string {
   return printableLine(JSON.stringify(shorten(text)));
 }
 
-/** Returns a word of a command as a shell takes it: `'my project'`. */
+/** Quotes a word for a shell if necessary, for example `'my project'`. */
 export function shellWord(text: string): string {
-  // On Windows a backslash separates folders; elsewhere the shell takes it away.
+  // On Windows, a backslash separates folders; elsewhere it is an escape character of the shell.
   return /^[\w@%+=:,./-]+$/.test(slashed(text)) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns the beginning of a text that is too long for a message, or all of another one. */
+/** Truncates a string that is too long for a message. */
 export function shorten(text: string): string {
-  // No text has more characters than code units.
+  // Fast path: a string never has more characters than code units.
   if (text.length <= LONGEST) return text;
   const characters = [...text.slice(0, 2 * LONGEST + 2)];
   return characters.length > LONGEST ? `${characters.slice(0, LONGEST).join("")}…` : text;
 }
 
-/** How many characters of a text of unknown origin a message shows. */
+/** Maximum number of characters of a string of unknown origin in a message. */
 const LONGEST = 100;
 
-/** Returns a hint that names the candidate which a mistyped name most likely meant; nothing if none is near. */
+/** Returns a hint with the candidate that is nearest to a misspelled name; undefined if none is near enough. */
 export function didYouMean(name: string, candidates: Iterable<string>): { hint: string } | undefined {
   const nearest = nearestOf(name, candidates);
   return nearest === undefined ? undefined : { hint: `did you mean ${quote(nearest)}?` };
@@ -242,10 +242,10 @@ export function didYouMean(name: string, candidates: Iterable<string>): { hint: 
 function nearestOf(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = name.slice(0, 200).toLowerCase();
   let nearest: string | undefined;
-  // About one slip in three letters is a slip; more is another word.
+  // Allow about one typo per three letters; beyond that, it is another word.
   let least = Math.max(2, Math.floor(wanted.length / 3)) + 0.5;
   for (const candidate of candidates) {
-    // A difference in case alone counts less than any other.
+    // Typos are counted without case, and a difference in case alone adds less than one typo.
     const slips = distance(wanted, candidate.toLowerCase()) + (candidate === name ? 0 : 0.1);
     if (slips >= least || slips >= Math.max(wanted.length, candidate.length)) continue;
     least = slips;

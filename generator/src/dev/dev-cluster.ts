@@ -12,12 +12,12 @@ import { parseYaml } from "../read/yaml/parse-yaml.js";
 import { isRecord } from "../read/yaml/values.js";
 import { DevError, type EmbeddedServer, type ProjectPackages } from "./project-packages.js";
 
-/** Where `dev` runs an operator. */
+/** Options of {@link DevCluster.open}. */
 export interface DevClusterOptions {
   readonly packages: ProjectPackages;
-  /** A cluster of the user's. Default: an API server in this process. */
+  /** Kubeconfig of an existing cluster. Default: an API server in this process */
   readonly kubeconfig?: string;
-  /** Where to write the kubeconfig of the API server in this process. */
+  /** File for the kubeconfig of the embedded API server. */
   readonly kubeconfigFile: string;
 }
 
@@ -25,14 +25,14 @@ const FIELD_MANAGER = "gen-operator-dev";
 const SERVED_TIMEOUT_MS = 10_000;
 const POLL_MS = 20;
 
-/** The API server that an operator runs against. It stays while the operator is restarted. */
+/** The API server of a session. It keeps running while the operator is restarted. */
 export class DevCluster implements AsyncDisposable {
   readonly kubeconfig: string;
   readonly isEmbedded: boolean;
   readonly address: string;
   readonly #client: ApiClient;
   readonly #server: EmbeddedServer | undefined;
-  /** What was applied, by the path of the CRD or of the object: a file is read often and changes rarely. */
+  /** Applied CRDs and objects as JSON, by name, so that unchanged files are not applied again. */
   readonly #applied = new Map<string, string>();
 
   private constructor(parts: { kubeconfig: string; address: string; client: ApiClient; server?: EmbeddedServer }) {
@@ -43,7 +43,7 @@ export class DevCluster implements AsyncDisposable {
     this.isEmbedded = parts.server !== undefined;
   }
 
-  /** Starts an API server, or finds the cluster of a kubeconfig. */
+  /** Starts an API server, or connects to the cluster of a kubeconfig. */
   static async open({ packages, kubeconfig, kubeconfigFile }: DevClusterOptions): Promise<DevCluster> {
     const connect = (file: string) =>
       openCluster({ kubeconfig: file }, packages.runtime).catch((error: Error) => {
@@ -65,12 +65,12 @@ export class DevCluster implements AsyncDisposable {
     }
   }
 
-  /** Writes the kubeconfig of the API server in this process again, if somebody deleted it. */
+  /** Writes the kubeconfig of the embedded API server again if it was deleted. */
   async restoreKubeconfig(): Promise<void> {
     if (!existsSync(this.kubeconfig)) await this.#server?.writeKubeconfig(this.kubeconfig);
   }
 
-  /** Applies the CRDs that are new or changed, and waits until their kinds are served; returns their names. */
+  /** Applies new and changed CRDs, and waits until their versions are served. Returns the names of the applied CRDs. */
   async applyCrds(crds: readonly Crd[]): Promise<string[]> {
     const applied: string[] = [];
     for (const crd of crds) {
@@ -96,7 +96,7 @@ export class DevCluster implements AsyncDisposable {
     return applied;
   }
 
-  /** Applies the objects below `examples` that are new or changed; returns their names, and what is wrong with others. */
+  /** Applies new and changed objects below `examples`. Returns their names, and the problems of objects that could not be applied. */
   async applyExamples(project: string, crds: readonly Crd[]): Promise<{ applied: string[]; problems: string[] }> {
     const applied: string[] = [];
     const problems: string[] = [];
@@ -177,7 +177,7 @@ function definitionOf({ group, kind, plural, scope }: Crd, version: string): Res
   return { group, version, apiVersion, kind, plural, scope, hasStatusSubresource: true, isCustom: true, schema: {} };
 }
 
-// What a cluster has written into a definition that was copied from it cannot be applied.
+// Drops metadata that a cluster has set on a copied CRD, which cannot be applied.
 function metadataOf(document: object, name: string): { name: string } {
   const { labels, annotations } = (document as { metadata?: { labels?: object; annotations?: object } }).metadata ?? {};
   return { name, ...(labels && { labels }), ...(annotations && { annotations }) };

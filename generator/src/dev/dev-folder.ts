@@ -16,11 +16,14 @@ const KUBECONFIG = "kubeconfig";
 const MARK_TEXT = "gen-operator dev made this folder, and deletes it with everything in it when the session ends.\n";
 
 /**
- * The folder of a project for what a session needs on disk, `dist/dev`; it is deleted after the session. A file in it names the process and
- * its host, so that no second session starts, not even in another container. If a build deletes `dist`, `onDeleted` is called and the session restores the folder.
+ * The folder for the files of a session, `dist/dev` in the project. It is deleted at the end of the session.
  *
- * Only a folder that has the mark of `dev` is deleted, and only where neither `dist` nor `dist/dev` is a symbolic link. A session writes
- * while somebody deletes, so its folder may lose the mark and keep files: the session goes on with it as long as it has no others.
+ * A pid file with the process and its host prevents a second session, even from another container. If the folder is deleted, for example by a build,
+ * `onDeleted` is called and the session restores it.
+ *
+ * Only a folder with the marker file of `dev` is deleted, and only if neither `dist` nor `dist/dev` is a symbolic link. Files that the session writes
+ * while another program deletes the folder can remain without the marker; the session then keeps using the folder as long as it contains only its own
+ * files.
  */
 export class DevFolder implements AsyncDisposable {
   readonly path: string;
@@ -40,12 +43,15 @@ export class DevFolder implements AsyncDisposable {
     this.#markFile = join(this.path, MARK);
   }
 
-  /** Where the kubeconfig of the session's own API server is written. */
+  /** Path for the kubeconfig of the embedded API server. */
   get kubeconfig(): string {
     return join(this.path, KUBECONFIG);
   }
 
-  /** Creates the folder and deletes leftovers of a killed session; throws a DevError if another session runs, or if the folder is not dev's. */
+  /**
+   * Creates the folder and deletes the files of a killed session. Throws a DevError if another session is running, or if `dev` did not create the
+   * folder.
+   */
   static async open(project: string): Promise<DevFolder> {
     const folder = new DevFolder(project);
     await folder.restore();
@@ -53,8 +59,8 @@ export class DevFolder implements AsyncDisposable {
   }
 
   /**
-   * Creates the folder again if it was deleted; returns whether it was. Throws a DevError if it belongs to another session by now, or has
-   * files that `dev` did not make.
+   * Recreates the folder if it was deleted, and returns whether it was. Throws a DevError if it now belongs to another session, or has files that
+   * `dev` did not create.
    */
   async restore(): Promise<boolean> {
     await this.#refuseLinks();
@@ -72,13 +78,13 @@ export class DevFolder implements AsyncDisposable {
     return true;
   }
 
-  /** Calls `onDeleted` when somebody has deleted the folder. It asks for the files: what systems tell about folders that go differs. */
+  /** Calls `onDeleted` after the folder is deleted. Polls the files, because notifications about deleted folders differ between platforms. */
   watch(onDeleted: () => void): void {
     this.#onDeleted = onDeleted;
     this.#watchFiles();
   }
 
-  /** Begins anew: a file that goes, comes back and goes between two looks has not changed for `watchFile`. */
+  /** Restarts the watch: `watchFile` does not notice a file that is deleted, recreated, and deleted again between two polls. */
   #watchFiles(): void {
     const onDeleted = this.#onDeleted;
     if (onDeleted === undefined) return;
@@ -102,7 +108,7 @@ export class DevFolder implements AsyncDisposable {
     if (this.#madeParent) await rmdir(this.#parent).catch(() => undefined);
   }
 
-  /** Deletes what an earlier session left. An empty folder needs no mark: a session may be killed before it writes one. */
+  /** Deletes the files of an earlier session. An empty folder needs no marker: a session may have been killed before writing it. */
   async #clear(): Promise<void> {
     const names = await readdir(this.path).catch((error: NodeJS.ErrnoException): string[] => {
       if (error.code === "ENOENT") return [];
@@ -116,7 +122,7 @@ export class DevFolder implements AsyncDisposable {
     await this.#delete();
   }
 
-  /** Deletes the folder; the mark goes last, so that the next session can go on where this one is killed. */
+  /** Deletes the folder. The marker is deleted last, so that the next session can continue an interrupted deletion. */
   async #delete(): Promise<void> {
     const names = await readdir(this.path).catch((): string[] => []);
     for (const name of names)
@@ -124,7 +130,7 @@ export class DevFolder implements AsyncDisposable {
     await rm(this.path, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Tells whether each file is one that a session writes: what it compiled of `src`, and its own files. */
+  /** Returns whether the folder contains only files that a session writes: compiled code of `src`, and its own files. */
   async #hasOnlyOwnFiles(): Promise<boolean> {
     const entries = await readdir(this.path, { recursive: true, withFileTypes: true }).catch((): Dirent[] => []);
     for (const entry of entries) {
@@ -135,7 +141,7 @@ export class DevFolder implements AsyncDisposable {
     return true;
   }
 
-  /** Tells whether a file is the copy of one of the project's. */
+  /** Returns whether a file is the compiled copy, or the source map, of a project file. */
   async #isCompiled(path: string): Promise<boolean> {
     if (!path.startsWith("src/")) return false;
     const copied = path.replace(/\.map$/, "");
@@ -150,14 +156,14 @@ export class DevFolder implements AsyncDisposable {
       throw new DevError(`${link} is a symbolic link; gen-operator dev needs a folder there. Remove the link`);
   }
 
-  /** Returns the part of the path below the project that leads elsewhere; undefined if there is none. */
+  /** Returns the part of the path that is a symbolic link; undefined if there is none. */
   async #findLink(): Promise<string | undefined> {
     for (const path of [this.#parent, this.path]) if ((await statOf(path))?.isSymbolicLink() === true) return path;
     return undefined;
   }
 
   async #refuseIfRunning({ pid, host }: Owner): Promise<void> {
-    // Of a process on another host nothing can be known.
+    // The state of a process on another host is unknown.
     if (host !== hostname())
       throw new DevError(
         `another gen-operator dev (process ${pid} on host ${host}) runs ${this.#project}. Stop it with Ctrl+C. If it has ended, delete ${this.path}`,
@@ -185,7 +191,7 @@ function statOf(path: string): Promise<Stats | undefined> {
 
 const OWN_FILES: ReadonlySet<string> = new Set([MARK, PID_FILE, KUBECONFIG]);
 
-/** Who holds a folder. */
+/** The process that holds the folder. */
 interface Owner {
   readonly pid: number;
   readonly host: string;
@@ -195,12 +201,12 @@ function isOwn({ pid, host }: Owner): boolean {
   return pid === process.pid && host === hostname();
 }
 
-/** Tells whether a process may be a session: the system gives the number of one that was killed to another program. */
+/** Returns whether a process may be a session. The pid of a killed session may have been reused by another program. */
 async function isSession(pid: number): Promise<boolean> {
   return isRunning(pid) && ((await wordsOf(pid))?.includes("dev") ?? true);
 }
 
-/** Returns the words of the command of a process; `undefined` if the system does not tell them. */
+/** Returns the command line of a process; undefined if it cannot be read. */
 async function wordsOf(pid: number): Promise<string[] | undefined> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");

@@ -14,21 +14,22 @@ import { OperatorProcess, formatLogLine } from "./operator/operator-process.js";
 import { findPackages } from "./project-packages.js";
 import { isSpecFile, watchProject } from "./watch-project.js";
 
-/** How a project is run while it is written. */
+/** Options of {@link runDev}. */
 export interface DevOptions extends LiveTableOptions {
-  /** The folder of the project; absolute. */
+  /** Absolute path of the project. */
   readonly project: string;
-  /** A cluster to use instead of the API server in this process. */
+  /** Kubeconfig of a cluster to use instead of an embedded API server. */
   readonly kubeconfig?: string;
-  /** The flags of the operator. */
+  /** Flags of the operator. */
   readonly args: readonly string[];
   /** Ends the session. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs the operator of a project, and brings it up to date when the author changes a CRD, the spec or the code: generates, compiles, checks
- * types, and restarts. While something is wrong the operator goes on with the code that was right. Resolves when the signal is aborted.
+ * Runs the operator of a project. After each change of a CRD, the spec, or code, generates, compiles, checks types, and restarts the operator.
+ *
+ * While there are errors, the operator keeps running with the last valid code. Resolves when the signal is aborted.
  */
 export async function runDev(options: DevOptions): Promise<void> {
   const { project, kubeconfig, signal } = options;
@@ -41,7 +42,7 @@ export async function runDev(options: DevOptions): Promise<void> {
     return resource;
   };
   try {
-    // Its first check takes longest, so it begins before there is anything to check.
+    // The first check is the slowest, so start it early.
     const checker = use(await createTypeChecker(project, packages.typescriptFolder));
     void checker.check().catch(() => {});
     const given = kubeconfig === undefined ? {} : { kubeconfig };
@@ -84,17 +85,17 @@ interface SessionParts {
   readonly transpiler: Transpiler;
 }
 
-/** Brings the operator up to date, one change after the other. What a step could not finish is done with the next change. */
+/** Updates the operator, one change at a time. A step that fails is repeated with the next change. */
 class DevSession {
   readonly #parts: SessionParts;
   #crds: readonly Crd[] = [];
   #needsGenerate = false;
   #needsExamples = false;
-  /** Whether the compiled code is newer than the operator that runs. */
+  /** True if the compiled code is newer than the running operator. */
   #needsRestart = false;
   #needsCheck = false;
   #changedAt: number | undefined;
-  /** When the change was seen for which the operator was started. */
+  /** When the change that caused the current start was detected. */
   #startedFor: number | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -108,7 +109,7 @@ class DevSession {
     this.#needsGenerate ||= all.some(isSpecFile);
     this.#needsExamples ||= all.some((path) => path.startsWith("examples"));
     this.#needsCheck ||= all.includes("tsconfig.json");
-    // An operator that ended gets another chance with whatever the author does.
+    // Restart an operator that has exited on any change.
     this.#needsRestart ||= !this.#parts.operator.isRunning;
     this.#changedAt ??= performance.now();
     this.#running = this.#running.then(() => this.#update());
@@ -138,7 +139,7 @@ class DevSession {
     try {
       await this.#restoreFolder();
       const isRight = (await this.#generate()) && (await this.#compile());
-      // The objects of a kind can exist before the code is right.
+      // Apply examples even if the code has errors: the kinds are already served.
       await this.#applyExamples();
       if (isRight && this.#needsRestart) {
         this.#needsRestart = false;
@@ -190,7 +191,7 @@ class DevSession {
     if (!this.#needsExamples) return;
     const { project, table, cluster } = this.#parts;
     this.#needsExamples = false;
-    // A cluster that others use gets the definitions that the operator needs, and nothing else.
+    // On a shared cluster, only the CRDs are applied.
     if (!cluster.isEmbedded) return;
     const { applied, problems } = await cluster.applyExamples(project, this.#crds);
     for (const name of applied) table.note(`applied ${name}`);

@@ -1,12 +1,12 @@
 import { printableLine, printableText } from "@gen-operator/schema";
 import type { DependentReport, PrimaryReport } from "./operator/reports.js";
 
-/** Where a table is drawn. */
+/** Output of a table. */
 export interface LiveTableOptions {
-  /** A terminal is drawn anew; elsewhere each change is a line. */
+  /** True to redraw the table in place on a terminal. Otherwise each change is printed as a line. */
   readonly isTerminal: boolean;
   readonly write: (text: string) => void;
-  /** The size of the terminal, which may change; some tell 0. Default, and in the place of 0: 100 columns and 40 rows. */
+  /** Current size of the terminal. Some terminals report 0, which counts as the default. Default: 100 columns and 40 rows */
   readonly size?: () => { readonly columns: number; readonly rows: number };
 }
 
@@ -23,10 +23,10 @@ interface Primary {
 
 const ESCAPE = "\u001b[";
 const HEADING: Row = { name: "PRIMARY", state: "STATE", why: "WHY" };
-/** The rows of a terminal that stay free for what is printed above the table. */
+/** Rows of the terminal reserved for output above the table. */
 const FREE_ROWS = 8;
 
-/** Shows primaries and their nodes: a table that is drawn anew on a terminal, or a line for each change elsewhere. */
+/** Shows primaries and their dependents: as a table that is redrawn on a terminal, or as one line per change elsewhere. */
 export class LiveTable {
   readonly #options: LiveTableOptions;
   readonly #primaries = new Map<string, Primary>();
@@ -36,17 +36,17 @@ export class LiveTable {
     this.#options = options;
   }
 
-  /** Prints a heading; the table goes on below it. */
+  /** Prints a heading above the table. */
   step(text: string): void {
     this.#print(this.#bold(printableLine(text)));
   }
 
-  /** Prints a remark on the current step. */
+  /** Prints a note on the current step. */
   note(text: string): void {
     this.#print(`  ${printableLine(text)}`);
   }
 
-  /** Prints lines above the table. What is in them cannot move the cursor; who formats them indents the lines that belong together. */
+  /** Prints lines above the table. Control characters are escaped. The caller indents continuation lines. */
   print(text: string): void {
     this.#print(printableText(text));
   }
@@ -57,16 +57,16 @@ export class LiveTable {
     this.#draw();
   }
 
-  /** Takes what a reconcile did. */
+  /** Shows the result of a reconcile. */
   update({ primary, state, error, dependents }: PrimaryReport): void {
     const before = this.#primaries.get(primary);
     const nodes = new Map(dependents.map(({ name, state, why }) => [name, { name, state, why }]));
-    // A reconcile that failed before its workflow says nothing about the nodes.
+    // A reconcile that failed before its workflow reports no dependents.
     const kept = nodes.size > 0 ? nodes : (before?.nodes ?? nodes);
     const after = { own: { name: primary, state, why: error ?? "" }, nodes: kept };
     this.#primaries.set(primary, after);
     if (this.#options.isTerminal) return this.#redraw();
-    // The error of a reconcile repeats those of its dependents.
+    // The error of the reconcile repeats those of its dependents.
     const isTold = dependents.some((each) => each.state === "failed");
     if (error !== undefined && !isTold) this.note(`${primary}: ${error}`);
     for (const { name, state, why } of dependents)
@@ -75,7 +75,7 @@ export class LiveTable {
     if (error === undefined && before?.own.state !== state) this.note(`${primary}: ${state}`);
   }
 
-  /** Takes a primary out of the table. */
+  /** Removes a deleted primary from the table. */
   remove(primary: string): void {
     if (!this.#primaries.delete(primary)) return;
     if (this.#options.isTerminal) this.#redraw();
@@ -99,7 +99,7 @@ export class LiveTable {
     const [name, state] = [width("name"), width("state")];
     const lines = shown.map((row) => `  ${row.name.padEnd(name)}${row.state.padEnd(state)}${row.why}`.trimEnd());
     if (shown.length < all.length) lines.push(`  … ${all.length - shown.length} more`);
-    // A line that the terminal wraps would not be erased as a whole.
+    // Truncate lines: a wrapped line would not be erased completely.
     const cut = lines.map((line) => (line.length < columns ? line : `${line.slice(0, columns - 2)}…`));
     const [heading = "", ...rest] = cut;
     this.#options.write(`${[this.#bold(heading), ...rest].join("\n")}\n`);
@@ -122,7 +122,7 @@ function rowsOf({ own, nodes }: Primary): Row[] {
   );
 }
 
-// A second repair looks like the first, and is news all the same.
+// Repeated writes are reported even if the row does not change.
 function isNews(before: Row | undefined, { state, why }: Omit<DependentReport, "name">): boolean {
   const isWrite = state === "created" || state === "updated";
   return before?.state !== state || before.why !== why || isWrite;

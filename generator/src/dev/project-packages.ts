@@ -6,7 +6,7 @@ import { formatDiagnostic } from "../diagnostic.js";
 import { readPackageName } from "../read/project-files.js";
 import type { Esbuild } from "./code/transpile.js";
 
-/** What `dev` uses of the embedded API server. */
+/** The part of the embedded API server that `dev` uses. */
 export interface ApiServerModule {
   startApiServer(options: { readonly simulate: boolean }): Promise<EmbeddedServer>;
 }
@@ -18,23 +18,23 @@ export interface EmbeddedServer {
   close(): Promise<void>;
 }
 
-/** The packages of a project that `dev` runs it with: those that the project has installed, in its versions. */
+/** The packages that `dev` uses, in the versions installed in the project. */
 export interface ProjectPackages {
   readonly runtime: typeof runtime;
-  /** The file of the runtime, for another process. */
+  /** Path of the runtime's entry point, for the operator process. */
   readonly runtimeFile: string;
   readonly esbuild: Esbuild;
   readonly typescriptFolder: string;
-  /** Loaded only where it is asked for: a project that uses a cluster may lack it. */
+  /** Loaded on demand: a project that runs on a cluster may not have it installed. */
   loadApiServer(): Promise<ApiServerModule>;
 }
 
-/** Thrown if a project lacks what it takes to run it, or if its files are not those of a project. */
+/** Thrown if a session cannot run, for example because a package is not installed or another session is running. */
 export class DevError extends Error {
   override readonly name = "DevError";
 }
 
-/** Finds the packages of a project; throws a DevError that names the first that is missing, or what is wrong with package.json. */
+/** Finds the packages of a project. Throws a DevError for the first missing package, or for an invalid package.json. */
 export async function findPackages(project: string): Promise<ProjectPackages> {
   const { problem } = await readPackageName(project);
   if (problem !== undefined) throw new DevError(formatDiagnostic(problem));

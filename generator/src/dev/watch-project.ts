@@ -2,24 +2,24 @@ import { relative } from "node:path";
 import { watch } from "chokidar";
 import { slashed } from "../diagnostic.js";
 
-/** Follows the files of a project that its author may change. */
+/** Watches the files of a project that its author may change. */
 export interface ProjectWatch extends AsyncDisposable {
-  /** Resolves when every change from now on is told. */
+  /** Resolves when the watch is established and every later change is reported. */
   readonly ready: Promise<void>;
 }
 
-/** An editor writes several files at once, and one file in several steps. chokidar drops a second change of a file within 50 ms of the first. */
+/** Editors write several files at once, or one file in several steps. Must exceed 50 ms, within which chokidar drops a second change of a file. */
 const QUIET_MS = 60;
-/** Who writes all the time is told all the same. */
+/** Fires at least this often while files keep changing. */
 const MOST_MS = 250;
 const IGNORED = /^(?:node_modules|dist|deploy|coverage|\.[^/]+)(?:\/|$)|(?:^|\/)\.[^/]*$|~$|\.(?:swp|tmp)$/;
 
-/** Tells whether a change of this file may change what is generated. Code is the compiler's business. */
+/** Returns whether a change of a file may change the generated code. Code files only affect compilation. */
 export function isSpecFile(path: string): boolean {
   return /\.(?:yaml|yml|json)$/.test(path) && !/^(?:examples|test|src)\//.test(path);
 }
 
-/** Calls `onChange` with the paths that changed, relative to the project and with forward slashes, once they are quiet. */
+/** Calls `onChange` with the changed paths, relative to the project and with forward slashes, after changes have settled. */
 export function watchProject(project: string, onChange: (paths: ReadonlySet<string>) => void): ProjectWatch {
   const pathOf = (path: string) => slashed(relative(project, path));
   let changed = new Set<string>();
@@ -40,7 +40,7 @@ export function watchProject(project: string, onChange: (paths: ReadonlySet<stri
     clearTimeout(timer);
     timer = setTimeout(flush, Math.max(0, Math.min(QUIET_MS, since + MOST_MS - now)));
   });
-  // A folder that goes while it is read is no reason to stop watching the others.
+  // A folder that is deleted during a scan must not stop the watch.
   watcher.on("error", () => {});
   return {
     ready: new Promise((resolve) => watcher.once("ready", () => resolve())),

@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { slashed } from "../../diagnostic.js";
 import type { CodeProblem } from "./type-check.js";
 
-/** What `dev` uses of esbuild. */
+/** The part of esbuild that `dev` uses. */
 export interface Esbuild {
   build(options: {
     readonly entryPoints: readonly string[];
@@ -26,19 +26,19 @@ interface EsbuildFailure {
   }[];
 }
 
-/** What became of the code. */
+/** Result of an update of the compiled code. */
 export interface Transpiled {
-  /** Whether anything is different from what ran before. */
+  /** True if the compiled code has changed. */
   readonly isChanged: boolean;
   readonly problems: readonly CodeProblem[];
 }
 
-/** Keeps a compiled copy of the code of a project, and compiles only the files whose content changed. */
+/** Maintains a compiled copy of the code of a project, and compiles only files whose content has changed. */
 export class Transpiler {
   readonly #project: string;
   readonly #outFolder: string;
   readonly #esbuild: Esbuild;
-  /** The texts that are compiled, by the path of the source. */
+  /** Compiled source texts, by path. */
   readonly #compiled = new Map<string, string>();
 
   constructor({ project, outFolder, esbuild }: { project: string; outFolder: string; esbuild: Esbuild }) {
@@ -47,13 +47,13 @@ export class Transpiler {
     this.#esbuild = esbuild;
   }
 
-  /** Brings the compiled copy up to date. After a syntax error it stays as it was, but for the files without one. */
+  /** Updates the compiled copy. After a syntax error, only files without errors may be updated. */
   async update(): Promise<Transpiled> {
     const files = await listCode(this.#project);
     const texts = new Map(
       await Promise.all(files.map(async (file) => [file, await readText(this.#project, file)] as const)),
     );
-    // Somebody may have deleted what was compiled.
+    // The output may have been deleted in the meantime.
     const isCurrent = (file: string) =>
       this.#compiled.get(file) === texts.get(file) && existsSync(join(this.#outFolder, compiledPathOf(file)));
     const changed = files.filter((file) => !isCurrent(file));
@@ -93,7 +93,7 @@ export class Transpiler {
   }
 }
 
-/** Lists what `src` has of code, and of JSON that code may import. */
+/** Lists the code below `src`, and the JSON files that code may import. */
 async function listCode(project: string): Promise<string[]> {
   const entries = await readdir(join(project, "src"), { recursive: true, withFileTypes: true });
   return entries
@@ -102,7 +102,7 @@ async function listCode(project: string): Promise<string[]> {
     .sort();
 }
 
-// An editor may take a file away for a moment while it saves it.
+// Some editors delete a file briefly while saving it.
 async function readText(project: string, file: string): Promise<string> {
   return readFile(join(project, file), "utf8").catch(() => "");
 }

@@ -1,4 +1,4 @@
-/** The thread in which `gen-operator dev` checks types. It keeps the program, so that a check costs what changed. */
+/** Worker thread that checks types for `gen-operator dev`. It reuses the program, so that a check only processes changed files. */
 import { statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, relative } from "node:path";
@@ -10,7 +10,7 @@ import type { CodeProblem } from "./type-check.js";
 const { project, typescript } = workerData as { project: string; typescript: string };
 const compiler = createRequire(import.meta.url)(typescript) as typeof ts;
 
-/** A source file, with what tells the builder whether it changed. */
+/** A source file with the version by which the builder program detects changes. */
 type VersionedFile = ts.SourceFile & { version?: string };
 
 const files = new Map<string, VersionedFile>();

@@ -4,13 +4,15 @@ import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { packageFile } from "../../package-file.js";
 
-/** Checks the types of a project over and over. */
+/** Checks the types of a project repeatedly. */
 export interface TypeChecker extends AsyncDisposable {
-  /** Returns what is wrong with the code that is on disk now. */
+  /** Returns the problems of the code on disk. */
   check(): Promise<readonly CodeProblem[]>;
 }
 
-/** Creates a checker that uses the project's own TypeScript: its API up to version 6, in a thread; the native compiler since. */
+/**
+ * Creates a checker that uses the TypeScript version of the project: its API in a worker thread up to version 6, the native compiler from version 7.
+ */
 export async function createTypeChecker(project: string, typescriptFolder: string): Promise<TypeChecker> {
   const text = await readFile(join(typescriptFolder, "package.json"), "utf8");
   const { version } = JSON.parse(text) as { version: string };
@@ -21,9 +23,9 @@ export async function createTypeChecker(project: string, typescriptFolder: strin
 
 class ApiChecker implements TypeChecker {
   readonly #start: () => Worker;
-  /** Absent after its thread has ended, as it does when it runs out of memory. */
+  /** Undefined after the worker thread has exited, for example out of memory. */
   #worker: Worker | undefined;
-  /** The answers carry no name, so there is one question at a time. */
+  /** Responses have no id, so requests are sent one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(project: string, typescript: string) {
@@ -34,7 +36,7 @@ class ApiChecker implements TypeChecker {
       worker.on("exit", () => {
         if (this.#worker === worker) this.#worker = undefined;
       });
-      // Whoever waits for an answer is told.
+      // The pending request rejects with the error.
       return worker.on("error", () => {});
     };
     this.#worker = this.#start();
@@ -89,7 +91,7 @@ function nativeChecker(project: string, tsc: string): TypeChecker {
   };
 }
 
-/** Parses what `tsc --pretty false` prints; lines that are indented belong to the message before. */
+/** Parses the output of `tsc --pretty false`. Indented lines continue the previous message. */
 export function parseMessages(output: string): CodeProblem[] {
   const problems: CodeProblem[] = [];
   for (const line of output.split(/\r?\n/)) {
@@ -103,17 +105,17 @@ export function parseMessages(output: string): CodeProblem[] {
   return problems;
 }
 
-/** What a compiler says is wrong with the user's code. */
+/** A compiler error in user code. */
 export interface CodeProblem {
-  /** Relative to the project; absent where the message is about no file. */
+  /** Path relative to the project; absent if the error has no file. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
-  /** With the code of the compiler, such as `TS2551`. */
+  /** Message with the error code, for example `TS2551: …`. */
   readonly message: string;
 }
 
-/** Formats a problem as tsc does: `src/main.ts:3:7 - error TS2551: …`. */
+/** Formats a problem like tsc: `src/main.ts:3:7 - error TS2551: …`. */
 export function formatProblem({ file, line, column, message }: CodeProblem): string {
   return `${file === undefined ? "" : `${file}:${line}:${column} - `}error ${message}`;
 }

@@ -1,18 +1,18 @@
 /**
- * The process in which `gen-operator dev` runs an operator. It loads the runtime, then waits for the order to run, so that a restart does
- * not wait for either. It reports what the operator does, and ends when the session does.
+ * The process in which `gen-operator dev` runs an operator. It loads the runtime in advance and waits for the run message, so that a restart is fast.
+ * It reports the operator's events to the session, and exits with it.
  */
 import { subscribe } from "node:diagnostics_channel";
 import { pathToFileURL } from "node:url";
 import type { ReconcileEvent } from "@gen-operator/runtime";
 import { type PrimaryReport, reportOf } from "./reports.js";
 
-/** What the session tells the process. */
+/** Message from the session to the process. */
 export interface RunOrder {
   readonly entry: string;
 }
 
-/** What the process tells the session. */
+/** Messages from the process to the session. */
 export type HostMessage =
   | { readonly kind: "started" }
   | { readonly kind: "reconciled"; readonly report: PrimaryReport }
@@ -21,7 +21,7 @@ export type HostMessage =
 const [host = "", , runtime = "", ...args] = process.argv;
 
 function send(message: HostMessage): void {
-  // The session may be gone.
+  // The session may have exited.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }
 
@@ -31,12 +31,12 @@ subscribe("gen-operator.primary-deleted", (event) => {
   const { primary } = event as { primary: string };
   send({ kind: "deleted", primary: primary.replace(/^\//, "") });
 });
-// While somebody listens, the runtime logs reads of metadata of which no change would be reconciled.
+// With a subscriber, the runtime logs reads of metadata whose changes would not trigger a reconcile.
 subscribe("gen-operator.unlisted-read", () => {});
 process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
 process.once("message", ({ entry }: RunOrder) => {
   process.argv = [host, entry, ...args];
-  // From here on the operator decides how long the process lives.
+  // From here on, the channel must not keep the process alive after the operator has ended.
   process.channel?.unref();
   void import(pathToFileURL(entry).href);
 });

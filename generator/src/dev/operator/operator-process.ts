@@ -5,28 +5,28 @@ import { printableLine } from "@gen-operator/schema";
 import { packageFile } from "../../package-file.js";
 import type { HostMessage, RunOrder } from "./operator-host.js";
 
-/** What an operator in a process of its own is told and tells. */
+/** Options of {@link OperatorProcess}. */
 interface OperatorProcessOptions {
   readonly project: string;
   /** The compiled file that runs the operator. */
   readonly entry: string;
   /** The runtime of the project. */
   readonly runtime: string;
-  /** The flags of the operator. */
+  /** Flags of the operator. */
   readonly args: readonly string[];
   readonly kubeconfig: string;
   onMessage(message: HostMessage): void;
-  /** A line that the operator printed. */
+  /** Called for each line that the operator prints. */
   onLine(line: string): void;
-  /** The operator ended though nobody stopped it. */
+  /** Called when the operator exits without being stopped. */
   onCrash(description: string): void;
 }
 
-/** How long the operator may finish its reconciles before a restart. */
+/** Grace period for the operator to finish its reconciles before it is killed. */
 const STOP_TIMEOUT_MS = 5_000;
 const HOST = fileURLToPath(packageFile("dist/dev/operator/operator-host.js"));
 
-/** Runs one operator at a time, and keeps a process ready for the next one. */
+/** Runs one operator at a time, and keeps a spare process ready for the next restart. */
 export class OperatorProcess implements AsyncDisposable {
   readonly #options: OperatorProcessOptions;
   #running: ChildProcess | undefined;
@@ -42,7 +42,7 @@ export class OperatorProcess implements AsyncDisposable {
     return this.#running !== undefined;
   }
 
-  /** Stops the operator that runs, and starts it with the code that is compiled now. */
+  /** Stops the running operator and starts one with the current compiled code. */
   async restart(): Promise<void> {
     await this.stop();
     if (this.#isClosed) return;
@@ -53,7 +53,7 @@ export class OperatorProcess implements AsyncDisposable {
     child.once("message", () => (this.#spare ??= this.#isClosed ? undefined : this.#fork()));
   }
 
-  /** Stops the operator; it finishes its reconciles, if that does not take too long. */
+  /** Stops the operator. It is killed if its reconciles do not finish within the grace period. */
   async stop(): Promise<void> {
     const child = this.#running;
     this.#running = undefined;
@@ -74,7 +74,7 @@ export class OperatorProcess implements AsyncDisposable {
       env: { ...process.env, KUBECONFIG: kubeconfig },
       execArgv: ["--enable-source-maps"],
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      // Ctrl+C reaches every process of a terminal's group; the session alone decides when an operator ends.
+      // Ctrl+C is sent to the whole process group of the terminal, but only the session may end the operator.
       detached: process.platform !== "win32",
     });
     for (const stream of [child.stdout, child.stderr])
@@ -82,7 +82,7 @@ export class OperatorProcess implements AsyncDisposable {
     child.on("message", (message: HostMessage) => {
       if (child === this.#running) onMessage(message);
     });
-    // A process that cannot be started or told anything ends, too.
+    // A process that fails to start or to receive a message also emits exit.
     child.on("error", () => {});
     child.on("exit", (code, signal) => {
       if (this.#spare === child) this.#spare = undefined;
@@ -106,7 +106,7 @@ async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Pro
   });
 }
 
-/** What the table shows, or what no person compares. */
+/** Fields that are not printed: the table shows them, or they are of no use to people. */
 const OMITTED = new Set([
   "controller",
   "kind",
@@ -119,8 +119,10 @@ const OMITTED = new Set([
 ]);
 
 /**
- * Formats a line that an operator printed: JSON of its logger becomes words. All else stays, with its controls escaped. Line feeds of a message
- * and of a stack are followed by spaces, so that no text of a custom resource can look like a line of its own.
+ * Formats a line that an operator printed. JSON of its logger is converted to readable text; other lines are printed as they are.
+ *
+ * Control characters are escaped, and continuation lines of messages and stacks are indented, so that text of a custom resource cannot imitate a log
+ * line.
  */
 export function formatLogLine(line: string): string {
   const fields = parseFields(line);

@@ -1,25 +1,25 @@
 import type { DependentOutcome, ReconcileEvent } from "@gen-operator/runtime";
 
-/** What became of a dependent, in words. */
+/** State of a dependent after a reconcile, as readable text. */
 export interface DependentReport {
   readonly name: string;
   readonly state: string;
-  /** Why nothing became of it; empty where there is nothing to say. */
+  /** Reason for the state; empty if there is none. */
   readonly why: string;
 }
 
-/** What became of a primary and of its nodes, as it is sent from one process to another. */
+/** State of a primary and its dependents after a reconcile, sent between processes. */
 export interface PrimaryReport {
   readonly controller: string;
-  /** `namespace/name`, or `name` if it is cluster-scoped. */
+  /** `namespace/name`, or `name` for a cluster-scoped primary. */
   readonly primary: string;
   readonly state: string;
-  /** Why the reconcile failed. */
+  /** Message of the error with which the reconcile failed. */
   readonly error?: string;
   readonly dependents: readonly DependentReport[];
 }
 
-/** Describes what a reconcile did. */
+/** Describes the result of a reconcile. */
 export function reportOf({ controller, primary, kind, workflow, error }: ReconcileEvent): PrimaryReport {
   const outcomes = Object.entries({ ...workflow?.dependents, ...workflow?.removed });
   const dependents = outcomes.map(([name, outcome]) => ({ name, ...describeOutcome(outcome) }));
@@ -29,7 +29,7 @@ export function reportOf({ controller, primary, kind, workflow, error }: Reconci
   return { ...named, state: workflow === undefined ? "reconciled" : workflow.isReady ? "ready" : "not ready" };
 }
 
-/** Says what became of a dependent, and why nothing did. */
+/** Describes the result of a dependent. */
 export function describeOutcome(outcome: DependentOutcome): Omit<DependentReport, "name"> {
   const items = outcome.items === undefined ? "" : `${Object.keys(outcome.items).length} items`;
   switch (outcome.kind) {
@@ -59,7 +59,7 @@ function waitsFor({ for: blockers, because }: Extract<DependentOutcome, { kind: 
   return causes.join("; ");
 }
 
-// One line: a table has no room for more.
+// A table row has a single line.
 function textOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\s*\n\s*/g, " ");
 }
