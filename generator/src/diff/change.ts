@@ -5,61 +5,61 @@ import type { Crd } from "../read/crd/read-crds.js";
 import type { ProjectInput } from "../read/read-project.js";
 import type { Place } from "../read/yaml/yaml-document.js";
 
-/** Something that differs between two states of a project. */
+/** A difference between two states of a project. */
 export interface Change {
-  /** Breaking: stored objects, manifests of users or other programs may stop working, or running objects are deleted. */
+  /** A breaking change may break stored objects, manifests, or other programs, or deletes running objects. */
   readonly effect: "breaking" | "compatible";
-  /** What it is about: `webpages.example.com v1`, `controller webpage`. */
+  /** Subject of the change, for example `webpages.example.com v1` or `controller webpage`. */
   readonly subject: string;
-  /** The field or dependent; absent if it is about the subject as a whole. */
+  /** Path of the field or dependent; absent if the change concerns the whole subject. */
   readonly path?: string;
   readonly message: string;
-  /** What a breaking change of a CRD does. */
+  /** Consequence of a breaking change of a CRD. */
   readonly consequence?: Consequence;
-  /** The check of crdify that finds a change of a CRD; `unhandled` if crdify has none for it. */
+  /** The check of crdify for a change of a CRD; `unhandled` if it has none. */
   readonly check?: string;
-  /** Where the project says now what the change is about; absent if it says nothing of the subject. */
+  /** Position in the current project; absent if the project no longer contains the subject. */
   readonly position?: SourcePosition;
 }
 
 /**
- * What a breaking change of a CRD does to objects and to those who read them:
+ * Consequence of a breaking change of a CRD for objects and their clients:
  *
- * - `newValuesRefused`: the API server refuses new values that break the schema. Stored objects stay writable since Kubernetes 1.30.
- * - `everyWriteRefused`: the API server refuses every write of a stored object that breaks the schema.
+ * - `newValuesRefused`: the API server rejects new values that violate the schema. Stored objects can still be updated since Kubernetes 1.30.
+ * - `everyWriteRefused`: the API server rejects every update of a stored object that violates the schema.
  * - `valuesDropped`: the API server drops stored values.
- * - `readersTypesChange`: an object may have a value, or lack one, that code written for the former schema does not expect.
+ * - `readersTypesChange`: an object may have or lack a value in a way that code for the former schema does not expect.
  * - `behaviorChanges`: the same request has another result, or a client no longer finds what it uses.
- * - `unjudged`: no rule knows what the change does.
+ * - `unjudged`: no rule covers the change.
  */
 export type Consequence =
   "newValuesRefused" | "everyWriteRefused" | "valuesDropped" | "readersTypesChange" | "behaviorChanges" | "unjudged";
 
-/** What is known of a change besides its effect and its message. */
+/** Optional fields of a change. */
 export type ChangeDetails = Pick<Change, "consequence" | "check">;
 
 /** Adds a change of a subject. */
 export type AddChange = (effect: Change["effect"], path: string, message: string, details?: ChangeDetails) => void;
 
-/** Returns a function that collects the changes of a subject. */
+/** Returns a function that adds changes of a subject to a list. */
 export function collectInto(changes: Change[], subject: string): AddChange {
   return (effect, path, message, details) =>
     void changes.push({ effect, subject, ...(path === "" ? {} : { path }), message, ...details });
 }
 
-/** Tells whether a change of a version is about something beside its schema. */
+/** Returns whether the path of a change in a version refers to a part other than its schema. */
 export function isVersionPart(path: string): boolean {
   return /^(?:subresources\.|additionalPrinterColumns$)/.test(path);
 }
 
-/** A state of a project, as far as changes are located in it. */
+/** The state of a project in which changes are located. */
 export interface LocatedState {
   readonly input: Pick<ProjectInput, "crds" | "workflows">;
-  /** The controllers of the earlier state. */
+  /** Controllers of the earlier state. */
   readonly before: readonly ControllerModel[];
 }
 
-/** Returns a change with the place in the project that it is about: the entry of a spec, or the CRD. */
+/** Adds the position of a change: the entry of a spec, or a part of the CRD. */
 export function locateChange(change: Change, state: LocatedState): Change {
   const position = positionOf(change, state);
   return position === undefined ? change : { ...change, position };
@@ -83,8 +83,8 @@ function positionOf({ subject, path }: Change, { input, before }: LocatedState):
 }
 
 /**
- * Returns where a CRD says now what a change is about: a field of a version, or what is around it if the field is gone; the version; what
- * `path` names of the definition itself; or its name.
+ * Returns the position of a change in a CRD: a field of a version, or its nearest ancestor if the field was removed; the version; a part of the
+ * definition at `path`; or its name.
  */
 function placeInCrd(crd: Crd, versionName: string, path: string | undefined): Place {
   const index = crd.versions.findIndex(({ name }) => name === versionName);
@@ -97,7 +97,7 @@ function placeInCrd(crd: Crd, versionName: string, path: string | undefined): Pl
   return crd.keyAt([...at, "schema", "openAPIV3Schema", ...stepsTo(path, version.schema)]);
 }
 
-/** Returns the keywords and names that lead to a field as changes name it, such as `spec.ports[].name`, as far as the schema has it. */
+/** Returns the path in a schema, as far as it exists, of a field in the notation of changes, such as `spec.ports[].name`. */
 function stepsTo(path: string, schema: RawSchema): string[] {
   const into = (keyword: "items" | "additionalProperties", length: number) => {
     const inner = ownSchema(schema, keyword);
@@ -106,7 +106,7 @@ function stepsTo(path: string, schema: RawSchema): string[] {
   if (path.startsWith("[]")) return into("items", 2);
   if (path.startsWith(".*")) return into("additionalProperties", 2);
   const rest = path.replace(/^\./, "");
-  // A name may have dots, too: the longest that fits is meant.
+  // Property names may contain dots, so the longest match wins.
   const [name, field] =
     [...schemasOf(schema, "properties")]
       .filter(([each]) => rest.startsWith(each) && /^(?:$|\.|\[\])/.test(rest.slice(each.length)))

@@ -43,7 +43,7 @@ function compareCrd(before: Crd, after: Crd, changes: Change[]): void {
       collectInto(changes, `${name} ${version}`)("compatible", "", isServed ? "added" : "added, and not served");
 }
 
-/** Returns the schema of a version with the very integers of the definition. */
+/** Returns the schema of a version with the exact integers of the definition. */
 function exactSchemaOf({ document }: Crd, { name, schema }: CrdVersion): RawSchema {
   const { spec } = document as { spec?: { versions?: { name: string; schema?: { openAPIV3Schema?: unknown } }[] } };
   const written = spec?.versions?.find((version) => version.name === name)?.schema?.openAPIV3Schema;
@@ -63,7 +63,7 @@ function reportRemoved({ isStorage, isServed }: CrdVersion, add: AddChange): voi
   else add("compatible", "", "removed");
 }
 
-/** Reports a part that differs; `path` names it to readers, and is "" for what a version is as a whole. */
+/** Reports a changed part. `path` identifies it in the report, and is "" for the version as a whole. */
 type PartRule = (
   change: { readonly before: JsonValue | undefined; readonly after: JsonValue | undefined },
   add: AddPart,
@@ -111,7 +111,7 @@ const CRD_RULES: { readonly [path: string]: PartRule } = {
       `${String(before)} → ${String(after)}; ${after === "Webhook" ? "requests for another version than the stored one fail unless the webhook answers" : "objects of other versions keep their fields as they are, and only apiVersion changes"}`,
     ),
   "spec.conversion.webhook": ({ before, after }, add) => {
-    // That the strategy is another one has been said.
+    // A changed strategy is reported by its own rule.
     const path = "spec.conversion.webhook";
     if (before === undefined || after === undefined)
       return add("compatible", path, before === undefined ? "added" : "removed");
@@ -195,10 +195,10 @@ const VERSION_RULES: { readonly [path: string]: PartRule } = {
     }),
 };
 
-/** The checks of crdify, by the path of the part. */
+/** Checks of crdify, by the path of the part. */
 const CHECKS: ReadonlyMap<string, string> = new Map([["spec.scope", "scope"]]);
 
-/** Reports every part that differs: by its rule, or as unjudged. */
+/** Reports every changed part by its rule, or as unjudged. */
 function compareParts(
   [before, after]: readonly [Parts, Parts],
   rules: { readonly [path: string]: PartRule },

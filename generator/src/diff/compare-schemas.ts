@@ -1,5 +1,6 @@
-// Breaking is what may refuse, drop or change the meaning of an object that the schema from before accepts, or what a reader of it takes
-// for granted. The comparison walks every part of both normal forms, and reports each that differs: by a rule, or as unjudged.
+// A change is breaking if the API server may reject, drop, or reinterpret values of an object that is valid under the former schema, or if readers of
+// the object may rely on a property that no longer holds. The comparison walks both normal forms and reports every difference: by a rule, or as
+// unjudged.
 import { type JsonObject, type JsonValue, deepEqual, exactJson } from "@gen-operator/schema";
 import type { RawSchema } from "../model/project-model.js";
 import type { AddChange, Change, ChangeDetails } from "./change.js";
@@ -16,21 +17,21 @@ import {
   schemaJson,
 } from "./normal-schema.js";
 
-/** Compares two schemas of one version, part by part. */
+/** Compares two schemas of the same version, part by part. */
 export function compareSchemas(before: RawSchema, after: RawSchema, add: AddChange): void {
   compareNodes({ path: "", unit: "", isItem: false, add }, normalizeSchema(before), normalizeSchema(after));
 }
 
-/** Where a schema is. */
+/** The position of a schema in the comparison. */
 interface Node {
   readonly path: string;
-  /** See `Site`. */
+  /** See {@link Site.unit}. */
   readonly unit: string;
   readonly isItem: boolean;
   readonly add: AddChange;
 }
 
-/** Reports a part that differs: by `compare`, or as unjudged if that reports nothing. */
+/** Reports a changed part by `compare`, or as unjudged if `compare` reports nothing. */
 function judge(node: Node, message: string, compare: (add: AddChange) => void): void {
   let isJudged = false;
   compare((...change) => {
@@ -49,7 +50,7 @@ function compareNodes(node: Node, before: NormalSchema, after: NormalSchema): vo
   const [typeBefore, typeAfter] = [before, after].map(({ keywords }) => keywords.get("type"));
   const isOtherType = typeBefore !== typeAfter;
   for (const keyword of new Set([...before.keywords.keys(), ...after.keywords.keys()])) {
-    // Nothing else of a value of another type is comparable.
+    // If the type is incompatible, the other keywords are not comparable.
     if (isOtherType && keyword !== "type" && !isWider(typeBefore, typeAfter)) continue;
     compareKeyword(node, keyword, before, after);
   }
@@ -97,7 +98,7 @@ function compareEmbedded(site: Site, after: NormalSchema): void {
 
 const ABSENT: NormalField = { isRequired: false };
 
-/** Compares the fields of two schemas: each that one of them declares or requires. */
+/** Compares the fields that either schema declares or requires. */
 function compareFields(node: Node, before: NormalSchema, after: NormalSchema): void {
   for (const name of new Set([...before.fields.keys(), ...after.fields.keys()])) {
     const [former, current] = [before.fields.get(name) ?? ABSENT, after.fields.get(name) ?? ABSENT];
@@ -116,7 +117,7 @@ function compareFields(node: Node, before: NormalSchema, after: NormalSchema): v
 }
 
 interface RequiredChange {
-  /** What the field is in. */
+  /** The object that contains the field. */
   readonly node: Node;
   readonly former: NormalField;
   readonly current: NormalField;
@@ -130,7 +131,7 @@ function compareRequired(field: Node, { node, former, current }: RequiredChange)
   const hasDefault = current.schema?.keywords.has("default") === true;
   if (!former.isRequired && current.isRequired) {
     const isAdded = former.schema === undefined && current.schema !== undefined;
-    // What is missing is wrong with the object around it.
+    // A missing required field is an error of the enclosing object.
     const details = { ...refusalOf(node), ...REQUIRED };
     if (hasDefault)
       add(
@@ -199,7 +200,7 @@ function compareAdded(field: Node, { schema, isRequired }: NormalField, { others
     compareNodes({ ...field, add: (...change) => ((isOther = true), add(...change)) }, others.schema, schema);
     if (!isOther) add("compatible", path, "added, with the schema that other fields had");
   } else if (others.kind === "dropped" || others.kind === "refused" || isOpen(schema)) {
-    // That it is required has been said.
+    // compareRequired reports a field that is required.
     if (!isRequired) add("compatible", path, "added");
   } else
     add(
@@ -210,7 +211,7 @@ function compareAdded(field: Node, { schema, isRequired }: NormalField, { others
     );
 }
 
-/** Tells whether a schema takes and keeps every value. */
+/** Returns whether a schema accepts and preserves every value. */
 function isOpen({ keywords, fields, others }: NormalSchema): boolean {
   return keywords.size === 0 && fields.size === 0 && others.kind === "kept";
 }
@@ -221,7 +222,7 @@ function compareItems(node: Node, before: NormalSchema, after: NormalSchema): vo
   if (items !== undefined && now !== undefined) {
     const isKeyed = [before, after].every(({ keywords }) => isMap(keywords.get("x-kubernetes-list-type")));
     const inner = `${path}[]`;
-    // Items of a list without keys are not recognized: they are forgiven only if the whole list stays as it is.
+    // Items of a list without keys are not correlated, so they are only ratcheted if the whole list is unchanged.
     const isWithinList = unit !== path || !isKeyed;
     return compareNodes({ ...node, path: inner, unit: isWithinList ? unit : inner, isItem: true }, items, now);
   }
@@ -252,7 +253,7 @@ function compareOthers(node: Node, before: OtherFields, after: OtherFields): voi
       say("breaking", "is no longer a map (additionalProperties removed); the API server drops its values", DROPPED);
     else say("breaking", "unknown fields are dropped now", DROPPED);
   } else if (after.kind === "refused") {
-    // The API server forgives nothing here (1.36).
+    // The API server does not ratchet this error (1.36).
     const message = "unknown fields are refused now (additionalProperties: false)";
     if (before.kind === "dropped")
       say("breaking", `${message} and no longer dropped`, { consequence: "newValuesRefused" });
@@ -265,24 +266,24 @@ function compareOthers(node: Node, before: OtherFields, after: OtherFields): voi
   else if (!keeps(before)) say("compatible", "keeps unknown fields now");
 }
 
-// What a change of a keyword of a schema means. A keyword without a rule here, or whose rule finds nothing to say, is reported as unjudged.
+// The consequences of changed keywords. A keyword without a rule, or whose rule reports nothing, is reported as unjudged.
 
-/** Where a schema is, and how changes of it are reported. */
+/** The position of a schema, and how its changes are reported. */
 interface Site {
   readonly path: string;
   /**
-   * The nearest value around the schema that the API server compares with the stored one to forgive what is wrong in it (ratcheting):
-   * an item of a list without keys is compared with its whole list. "" is the whole object, which every write changes.
+   * Path of the nearest enclosing value that validation ratcheting compares with the stored object. For items of a list without keys, this is the
+   * whole list. "" is the whole object, which every write changes.
    */
   readonly unit: string;
-  /** The type of the values after the change. */
+  /** Type of the values after the change. */
   readonly type: JsonValue | undefined;
-  /** Whether values are items of a list: there the API server refuses null, which it drops elsewhere. */
+  /** True if the values are items of a list, where the API server rejects null instead of dropping it. */
   readonly isItem: boolean;
   add(effect: Change["effect"], message: string, details?: Omit<ChangeDetails, "check">): void;
 }
 
-/** The former value of a keyword and the present one, in normal form; one of the two may be absent. */
+/** The former and the current value of a keyword, in normal form. One of them may be absent. */
 interface KeywordChange {
   readonly before: JsonValue | undefined;
   readonly after: JsonValue | undefined;
@@ -290,24 +291,24 @@ interface KeywordChange {
 
 type KeywordRule = (change: KeywordChange, site: Site) => void;
 
-/** Says what happens to objects that break a schema. */
+/** Describes the consequence for objects that violate a schema. */
 function refusalText({ path, unit }: Pick<Site, "path" | "unit">): string {
   if (unit === "") return "every write of an object that breaks it is refused";
   const until = unit === path ? "" : ` while ${unit} stays the same`;
   return `new values are refused; stored ones stay writable since Kubernetes 1.30${until}`;
 }
 
-/** Returns the consequence of a schema that some stored objects break. */
+/** Returns the consequence of a schema that stored objects may violate. */
 function refusalOf({ unit }: Pick<Site, "unit">): ChangeDetails {
   return { consequence: unit === "" ? "everyWriteRefused" : "newValuesRefused" };
 }
 
-/** What a field that may be absent, null or of another type means to those who read it. */
+/** Consequence for clients of a field that may now be absent, null, or of another type. */
 const READERS_TEXT = "readers' types change";
-/** The consequence of it. */
+/** The same consequence as a field of the change. */
 const READERS = { consequence: "readersTypesChange" } as const;
 
-/** Reports that values are refused which were valid. */
+/** Reports that values are rejected which were valid. */
 function refuse(site: Site, message: string): void {
   site.add("breaking", `${message}; ${refusalText(site)}`, refusalOf(site));
 }
@@ -323,7 +324,7 @@ function wordOf(type: JsonValue | undefined): string {
   return type === undefined ? "any" : String(type);
 }
 
-/** Tells whether values of a type are values of another one, too. */
+/** Returns whether all values of type `before` are also values of type `after`. */
 function isWider(before: JsonValue | undefined, after: JsonValue | undefined): boolean {
   if (after === undefined) return true;
   if (after === "number") return before === "integer";
@@ -357,7 +358,7 @@ const compareFormat: KeywordRule = ({ before, after }, site) => {
     const note = after === undefined || !isChecked(before) ? "" : "; the API server does not check it";
     return site.add("compatible", `${message}${note}`);
   }
-  // What the API server assumes without a format is the wider one.
+  // These formats are the widest, and are assumed if no format is set.
   const isLoosened = after === "int64" || after === "double";
   if (isLoosened) site.add("compatible", message);
   else refuse(site, message);
@@ -389,7 +390,7 @@ function compareBound(keyword: string, isLower: boolean): KeywordRule {
   };
 }
 
-/** Tells whether what is within a bound is within another one, too. */
+/** Returns whether all values within bound `before` are also within bound `after`. */
 function isWithin(before: Bound | undefined, after: Bound | undefined, isLower: boolean): boolean {
   if (after === undefined) return true;
   if (before === undefined) return false;
@@ -407,7 +408,7 @@ function compareCount(keyword: string, isLower: boolean): KeywordRule {
   };
 }
 
-/** A keyword that is met or not as a whole. */
+/** A keyword that cannot be compared in parts. */
 function compareWhole(keyword: string): KeywordRule {
   return ({ before, after }, site) => {
     const message = changeText(keyword, before, after);
@@ -416,7 +417,7 @@ function compareWhole(keyword: string): KeywordRule {
   };
 }
 
-/** A value that meets one branch meets `anyOf`; one that meets `allOf` meets fewer branches, too. */
+/** Adding branches loosens `anyOf`; removing branches loosens `allOf`. */
 function compareBranches(keyword: "anyOf" | "allOf"): KeywordRule {
   return ({ before, after }, site) => {
     const [former, current] = [before, after].map((value) => (Array.isArray(value) ? value.map(text) : [])) as [
@@ -445,7 +446,7 @@ const compareDefault: KeywordRule = ({ before, after }, site) => {
     );
 };
 
-// How server-side apply merges a list decides which manager owns what.
+// The list type determines how server-side apply merges a list and tracks field ownership.
 const compareListType: KeywordRule = ({ before, after }, site) => {
   const type = (value: JsonValue | undefined) => ((value as JsonObject | undefined)?.["type"] ?? "atomic") as string;
   const words = (value: JsonValue | undefined) => {
@@ -469,7 +470,7 @@ const compareMapType: KeywordRule = ({ before, after }, site) =>
     { consequence: "behaviorChanges" },
   );
 
-// A rule about the value before refuses changes, and another one values.
+// A transition rule, which uses oldSelf, restricts updates; any other rule restricts values.
 const compareRules: KeywordRule = ({ before, after }, site) => {
   const keyed = (value: JsonValue | undefined) =>
     new Map(
@@ -499,7 +500,7 @@ const compareRules: KeywordRule = ({ before, after }, site) => {
   }
 };
 
-/** The keywords that crdify checks, and the names of the checks where they differ. */
+/** Names of the checks of crdify, by keyword. */
 const CRDIFY_CHECKS: ReadonlyMap<string, string> = new Map([
   ...["allOf", "anyOf", "default", "enum", "format", "maximum", "maxItems", "maxLength", "maxProperties"].map(same),
   ...["minimum", "minItems", "minLength", "minProperties", "not", "nullable", "oneOf", "pattern", "type"].map(same),
@@ -510,7 +511,7 @@ function same(keyword: string): [string, string] {
   return [keyword, keyword];
 }
 
-/** The rules, by keyword, with the name of the check of crdify. */
+/** Rules by keyword, each with the name of crdify's check. */
 const KEYWORD_RULES: ReadonlyMap<string, { readonly check: string; readonly compare: KeywordRule }> = new Map(
   Object.entries<KeywordRule>({
     type: compareType,
@@ -538,14 +539,14 @@ const KEYWORD_RULES: ReadonlyMap<string, { readonly check: string; readonly comp
   }).map(([keyword, compare]) => [keyword, { check: CRDIFY_CHECKS.get(keyword) ?? "unhandled", compare }]),
 );
 
-/** Returns a change of a keyword in words. */
+/** Describes a change of a keyword. */
 export function changeText(keyword: string, before: JsonValue | undefined, after: JsonValue | undefined): string {
   if (after === undefined) return `${keyword} removed: ${text(before)}`;
   if (before === undefined) return `${keyword} added: ${text(after)}`;
   return `${keyword} ${text(before)} → ${text(after)}`;
 }
 
-/** Returns a value in words. */
+/** Formats a value for a message. */
 export function text(value: JsonValue | undefined): string {
   return value === undefined ? "none" : exactJson(value);
 }

@@ -15,7 +15,7 @@ import {
 import type { OperationSpec } from "../read/workflow-spec.js";
 import { type AddChange, type Change, collectInto } from "./change.js";
 
-/** Compares the controllers of two states of a project: what a new version does to running objects, as far as the spec tells. */
+/** Compares the controllers of two states of a project: the effects of the new state on running objects, as far as the spec determines them. */
 export function compareWorkflows(before: readonly ControllerModel[], after: readonly ControllerModel[]): Change[] {
   const changes: Change[] = [];
   const current = new Map(
@@ -46,7 +46,7 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
     namespaces: namespacesAfter,
     formerFieldManagers = [],
   } = after.settings;
-  // The runtime migrates the fields that it managed under a former name of the controller.
+  // If the controller was renamed, the runtime migrates the managed fields of its former name.
   const isMigrated = before.settings.fieldManager === undefined && before.name !== after.name;
   const isTaken = formerFieldManagers.includes(manager);
   if (manager !== managerAfter && !isMigrated)
@@ -77,7 +77,7 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
   compareLists(before, after, add);
 }
 
-// What is compared on its own, or says nothing about what runs.
+// Excludes settings that are compared separately, or that do not affect running objects.
 function settingsOf({ settings, workflow }: ControllerModel): object {
   const {
     formerNames: _formerNames,
@@ -127,7 +127,7 @@ function compareLists(before: ControllerModel, after: ControllerModel, add: AddC
   for (const { name } of added) add("compatible", name, "added");
 }
 
-// Edges to a dependent that has another name now are the same edges.
+// Renaming a dependency does not change the edge.
 function withPresentNames<Dependent extends DependentModel>(
   dependent: Dependent,
   { dependents }: ControllerModel,
@@ -156,7 +156,7 @@ function words(namespaces: readonly string[] | "current" | undefined): string {
   return namespaces === undefined ? "all" : namespaces === "current" ? "current" : namespaces.join(", ");
 }
 
-/** Compares a dependent with what it is now: what that does to its objects. */
+/** Compares the former and the current dependent: the effects on its objects. */
 function compareDependent(before: DependentModel, after: DependentModel, add: AddChange): void {
   const { name } = after;
   compareEdges(before, after, add);
@@ -211,7 +211,7 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
   compareWriting(before, after, add);
 }
 
-// What decides which objects are seen, and how they are written.
+// Compares the options that determine which objects are watched, and how they are written.
 function compareWriting(before: KubernetesDependentModel, after: KubernetesDependentModel, add: AddChange): void {
   const { name } = after;
   for (const option of ["labelSelector", "fieldSelector"] as const) {
@@ -351,7 +351,7 @@ function stateText(state: State): string {
   return isPerItem ? `${placeText(state)} of each item` : placeText(state);
 }
 
-// What a dependent requires is what deletes it.
+// A dependent is deleted when a required dependency becomes inactive.
 function compareEdges(before: DependentModel, after: DependentModel, add: AddChange): void {
   const edgesOf = ({ dependsOn, itemsDependOn = [] }: DependentModel) =>
     new Map<string, "required" | "optional" | "by items">([
@@ -384,7 +384,7 @@ function compareConditions(before: DependentModel, after: DependentModel, add: A
       add("compatible", name, `${condition} ${conditionText(before, condition)} → ${conditionText(after, condition)}`);
 }
 
-/** Returns filters as a text. */
+/** Formats filters for a message. */
 function filtersText(filters: FiltersModel): string | undefined {
   const parts = Object.entries(filters).map(
     ([each, filter]) => `${each}: ${filter.kind === "when" ? filter.expression.trim() : filter.name}`,
@@ -398,7 +398,7 @@ function conditionText({ conditions }: DependentModel, name: keyof DependentMode
   return condition.kind === "when" ? condition.expression.trim() : condition.name;
 }
 
-/** Compares what a controller reads. Nothing that runs is changed by it: what becomes of code that reads it is told line by line. */
+/** Compares event sources. They do not affect running objects; code that stops compiling is reported separately, line by line. */
 function compareEventSources(
   before: readonly EventSourceModel[],
   after: readonly EventSourceModel[],
@@ -436,7 +436,7 @@ function describeSource(source: EventSourceModel): string {
     : source.kind;
 }
 
-/** Tells of each field that two plain objects do not have in common. */
+/** Reports each field in which two plain objects differ. */
 function compareFacts(before: object, after: object, tell: (field: string, text: string) => void): void {
   const [former, now] = [flatten(before), flatten(after)];
   for (const field of new Set([...former.keys(), ...now.keys()])) {
@@ -456,12 +456,12 @@ function flatten(value: object, path = ""): Map<string, string> {
   );
 }
 
-/** Names a kind as specs do. */
+/** Formats a kind as specs do: `group/version/Kind`. */
 function kindOf({ group, version, kind }: Pick<ResourceModel, "group" | "version" | "kind">): string {
   return [...(group === "" ? [] : [group]), version, kind].join("/");
 }
 
-/** Where a successor is looked for. */
+/** Context for finding a successor. */
 interface SuccessorOptions {
   readonly before: ControllerModel;
   readonly after: ControllerModel;
@@ -469,8 +469,8 @@ interface SuccessorOptions {
 }
 
 /**
- * Returns the dependent that a removed one probably became: of the same kind and place. Of several, the one whose edges and conditions are
- * the most alike; none if that does not decide.
+ * Returns the added dependent that a removed one was probably renamed to: one of the same kind, cluster, and namespace. If there are several, the one
+ * with the most similar edges and conditions; undefined if that is ambiguous.
  */
 function successorOf(dependent: DependentModel, { before, after, added }: SuccessorOptions): string | undefined {
   const scored = added
@@ -500,7 +500,7 @@ function likeness(one: Placed, other: Placed): number {
   return shared + (conditions ? 1 : 0);
 }
 
-// What it depends on, and what depends on it.
+// Returns the edges from and to a dependent.
 function neighboursOf([{ name, dependsOn }, { dependents }]: Placed): ReadonlySet<string> {
   const followers = dependents.filter((each) =>
     each.dependsOn.some((edge) => (typeof edge === "string" ? edge : edge.name) === name),

@@ -1,13 +1,13 @@
 import { type Change, isVersionPart } from "./change.js";
 
-/** What a check of crdify found. Errors are breaking changes, and warnings compatible ones. */
+/** Result of a check of crdify. Errors are breaking changes, warnings are compatible ones. */
 export interface CrdifyResult {
   readonly name: string;
   readonly errors?: readonly string[];
   readonly warnings?: readonly string[];
 }
 
-/** The report of `crdify --output json` on one CRD. */
+/** The report of `crdify --output json` for one CRD. */
 export interface CrdifyReport {
   readonly crdValidation?: readonly CrdifyResult[];
   readonly sameVersionValidation?: readonly {
@@ -20,8 +20,8 @@ export interface CrdifyReport {
 }
 
 /**
- * Returns the changes of CRDs as the reports of crdify (https://github.com/kubernetes-sigs/crdify), by the names of the CRDs. What crdify has no
- * check for is `unhandled`, as it is there.
+ * Converts the changes of CRDs to reports of crdify (https://github.com/kubernetes-sigs/crdify), by CRD name. As in crdify, changes without a check
+ * are reported as `unhandled`.
  */
 export function crdifyReportOf(changes: readonly Change[]): { readonly [crd: string]: CrdifyReport } {
   const ofCrds = changes.filter(({ subject }) => !subject.startsWith("controller "));
@@ -51,7 +51,7 @@ function reportOf(changes: readonly Change[]): CrdifyReport {
   };
 }
 
-/** Returns the property that crdify assigns a change to: a new required field is a matter of the object around it. */
+/** Returns the property to which crdify assigns a change. A change of `required` belongs to the enclosing object. */
 function propertyOf({ path = "", check }: Change): string {
   const property = `^.${path}`.replaceAll("[]", ".items").replaceAll(".*", ".additionalProperties");
   return check === "required" ? property.slice(0, property.lastIndexOf(".")) : property;

@@ -22,33 +22,33 @@ import { type Change, collectInto, locateChange } from "./change.js";
 import { compareCrds } from "./compare-crds.js";
 import { compareWorkflows } from "./compare-workflows.js";
 
-/** What `diffProject` compares. */
+/** Options of {@link diffProject}. */
 export interface DiffOptions {
   readonly project: string;
-  /** A folder with another state of the project, or a commit of its repository. */
+  /** A folder with another state of the project, or a git revision of its repository. */
   readonly against: string;
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** What differs. */
+/** The differences between two states. */
 export interface ProjectDiff {
   readonly changes: readonly Change[];
   /** Absent if the packages of the project are not installed. */
   readonly brokenLines?: readonly BrokenLine[];
-  /** Stubs that nothing calls any more; they are the user's to delete. */
+  /** Stubs that nothing calls any more. They are user code, so the generator does not delete them. */
   readonly staleStubs: readonly string[];
   /** Stubs that `generate` will write. */
   readonly newStubs: readonly string[];
 }
 
-/** What came of it: a difference, mistakes of either state, or why there is nothing to compare with. */
+/** Result of {@link diffProject}: the differences, the errors of one of the states, or why the earlier state cannot be read. */
 export type DiffResult =
   | { readonly kind: "compared"; readonly diff: ProjectDiff }
   | { readonly kind: "rejected"; readonly state: "before" | "now"; readonly diagnostics: readonly Diagnostic[] }
   | { readonly kind: "unreadable"; readonly problem: string };
 
-/** Compares a project with an earlier state: its CRDs, its specs, its stubs, and what of the user's code stops compiling. Writes nothing. */
+/** Compares a project with an earlier state: CRDs, specs, stubs, and user code that stops compiling. Writes nothing. */
 export async function diffProject({ project, against, onStep = () => {} }: DiffOptions): Promise<DiffResult> {
   const root = resolve(project);
   onStep(`reading the project as of ${against}`);
@@ -91,7 +91,7 @@ interface State {
   readonly files: readonly OutputFile[];
 }
 
-// Nobody can correct an earlier state any more, so it may have CRDs that no API server takes.
+// An earlier state cannot be corrected, so its CRDs need not be accepted by an API server.
 async function readState(
   root: string,
   options: Pick<ReadOptions, "checksDefinitions"> = {},
@@ -108,7 +108,7 @@ async function readState(
   };
 }
 
-// What generate will change in the user's code.
+// Returns the changes of user code that generate will make for moved dependents.
 async function followMoves(root: string, before: State, { input, model, files }: State) {
   const memory = { dependents: rememberDependents(before.model), stubs: [] };
   const readCode = async () => [...(await readSources(root)), ...(await readSources(root, "test"))];
@@ -125,17 +125,17 @@ async function isThere(root: string, path: string): Promise<boolean> {
 
 const run = promisify(execFile);
 
-/** The state of a project that another one is compared with; disposing it removes what was checked out. */
+/** The earlier state of a project. Disposing it removes temporary files. */
 interface Baseline extends AsyncDisposable {
   readonly folder: string;
 }
 
-/** Returns a folder with the state that is named: a folder, or a commit of the repository of the project. */
+/** Returns the state in a folder, or checks out the state of a git revision into a temporary folder. */
 async function openBaseline(project: string, against: string): Promise<Baseline | { readonly problem: string }> {
   if (await isDirectory(against)) return { folder: resolve(against), [Symbol.asyncDispose]: async () => undefined };
   const temporary = await mkdtemp(join(tmpdir(), "gen-operator-diff-"));
   const dispose = () => rm(temporary, { recursive: true, force: true });
-  // An index of its own, so that nothing of the repository changes.
+  // A separate index leaves the repository untouched.
   const env = { ...process.env, GIT_INDEX_FILE: join(temporary, "index") };
   const git = (...args: string[]) => run("git", ["-C", project, ...args], { env, encoding: "utf8" });
   try {
@@ -161,7 +161,7 @@ async function openBaseline(project: string, against: string): Promise<Baseline 
   }
 }
 
-/** What an API server refuses to change in an object that exists, by group and kind. */
+/** Fields that are immutable after creation, by group and kind. */
 const IMMUTABLE: ReadonlyMap<string, string> = new Map([
   ["/PersistentVolumeClaim", "spec, other than resources.requests and volumeAttributesClassName"],
   ["/Pod", "spec, other than images, tolerations that are added and activeDeadlineSeconds"],
@@ -184,17 +184,14 @@ const IMMUTABLE: ReadonlyMap<string, string> = new Map([
   ["storage.k8s.io/StorageClass", "provisioner, parameters, reclaimPolicy and volumeBindingMode"],
 ]);
 
-/** Two states of a project. */
+/** The folders of two states, and the controllers of the current one. */
 interface TwoStates {
   readonly before: string;
   readonly now: string;
   readonly controllers: readonly ControllerModel[];
 }
 
-/**
- * Names the dependents whose stub has another text, where the kind has fields that cannot be changed: what `desired` returns is known
- * only when it runs.
- */
+/** Reports dependents whose stub has changed and whose kind has immutable fields. Whether such a field changes is only known at run time. */
 export async function compareStubs({ before, now, controllers }: TwoStates): Promise<Change[]> {
   const changes: Change[] = [];
   for (const controller of controllers) {
@@ -212,7 +209,7 @@ export async function compareStubs({ before, now, controllers }: TwoStates): Pro
       const fate = isRecreated
         ? `a ${kind} that exists is deleted and created again if the change is one of ${fields}`
         : `of a ${kind} that exists, the API server refuses a change of ${fields}: give the object another name, or set onImmutable: recreate, to replace it`;
-      // Nearly every change of these is refused.
+      // Nearly every update of these kinds is rejected.
       const isBreaking = !isRecreated && isImmutableKind(dependent.resource);
       add(isBreaking ? "breaking" : "compatible", dependent.name, `${path} differs; ${fate}`);
     }
@@ -224,12 +221,12 @@ async function textOfStub(path: string): Promise<string | undefined> {
   return readFile(path, "utf8").catch(() => undefined);
 }
 
-/** A line of the user's that compiles with the code generated before, and does not with the code generated now. */
+/** A line of user code that compiles with the former generated code, but not with the current one. */
 interface BrokenLine {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** With the number of TypeScript's message: `TS2339: Property …`. */
+  /** Message with its error code, for example `TS2339: Property …`. */
   readonly message: string;
 }
 
@@ -237,11 +234,11 @@ interface BrokenLine {
 interface GeneratedCode {
   readonly before: readonly OutputFile[];
   readonly after: readonly OutputFile[];
-  /** What generate changes in the user's code. */
+  /** Changes of user code that generate will make. */
   readonly changes: readonly FileChange[];
 }
 
-/** Returns the lines of the user's that stop compiling; undefined if the project cannot be compiled: its packages are not installed. */
+/** Returns the lines of user code that stop compiling; undefined if the project cannot be compiled because its packages are not installed. */
 function findBrokenLines(root: string, { before, after, changes }: GeneratedCode): BrokenLine[] | undefined {
   const compiler = loadLibrary("typescript");
   const configFile = compiler.findConfigFile(root, compiler.sys.fileExists);
@@ -268,7 +265,7 @@ interface Compilation {
   readonly changes: readonly FileChange[];
 }
 
-// The generated code takes the place of what is on disk; so does a stub that is not there yet.
+// Emitted files replace the generated code on disk, and stubs that do not exist yet.
 function compile(compiler: typeof ts, { root, config, files, changes }: Compilation): BrokenLine[] {
   const generated = resolve(root, "src/generated") + sep;
   const texts = new Map<string, string>();
@@ -285,7 +282,7 @@ function compile(compiler: typeof ts, { root, config, files, changes }: Compilat
   const isHidden = (file: string) => resolve(file).startsWith(generated) || deleted.has(resolve(file));
   host.fileExists = (file) => texts.has(resolve(file)) || (!isHidden(file) && fileExists(file));
   host.readFile = (file) => texts.get(resolve(file)) ?? (isHidden(file) ? undefined : readFile(file));
-  // Folders of what is generated may not be there yet.
+  // Folders of generated code may not exist yet.
   host.directoryExists = (folder) => resolve(folder).startsWith(resolve(root)) || compiler.sys.directoryExists(folder);
   host.getSourceFile = (file, version, ...rest) => {
     const text = texts.get(resolve(file));

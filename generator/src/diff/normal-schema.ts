@@ -1,19 +1,19 @@
-// The normal form of a structural schema: two schemas that the API server treats alike have the same one. The comparison walks it, so
-// whatever is taken out here is never reported, and whatever stays always is.
+// The normal form of a structural schema. Schemas that the API server treats alike have equal normal forms. The comparison walks them, so whatever
+// the normal form omits is never reported, and whatever it keeps always is.
 import { type JsonObject, type JsonValue, exactJson, isJsonObject, isKnownFormat } from "@gen-operator/schema";
 import { canonicalExpression } from "@gen-operator/schema/cel";
 import type { RawSchema } from "../model/project-model.js";
 import { isRecord, ownSchema, schemasOf } from "../model/schema.js";
 import type { Crd, CrdVersion } from "../read/crd/read-crds.js";
 
-/** A schema in its normal form. */
+/** A schema in normal form. */
 export interface NormalSchema {
-  /** The keywords other than those below, with their values in normal form. */
+  /** All other keywords, with their values in normal form. */
   readonly keywords: ReadonlyMap<string, JsonValue>;
-  /** By name. A field that is only required has no schema. */
+  /** Fields by name. A field that is only listed in `required` has no schema. */
   readonly fields: ReadonlyMap<string, NormalField>;
   readonly items?: NormalSchema;
-  /** What happens to fields that are not declared. */
+  /** Handling of undeclared fields. */
   readonly others: OtherFields;
 }
 
@@ -23,7 +23,10 @@ export interface NormalField {
   readonly schema?: NormalSchema;
 }
 
-/** `dropped`: the default; `kept`: x-kubernetes-preserve-unknown-fields; `any`, `refused`: additionalProperties true or false. */
+/**
+ * Handling of undeclared fields: `dropped` is the default (pruning), `kept` is x-kubernetes-preserve-unknown-fields, `any` and `refused` are
+ * additionalProperties true and false, `checked` is additionalProperties with a schema.
+ */
 export type OtherFields =
   | { readonly kind: "dropped" | "kept" | "any" | "refused" }
   | { readonly kind: "checked"; readonly schema: NormalSchema; readonly isKept: boolean };
@@ -39,17 +42,17 @@ export interface NormalRule extends JsonObject {
   readonly rule: string;
 }
 
-/** The type of a value that may be an integer or a string. */
+/** Type of values that may be an integer or a string. */
 const INT_OR_STRING = "int-or-string";
-/** Documentation, which no API server acts on. */
+/** Documentation, which does not affect validation. */
 const DOCUMENTATION: ReadonlySet<string> = new Set(["description", "title", "externalDocs", "example"]);
-/** Keywords that have parts of the normal form of their own. */
+/** Keywords that the normal form represents in other fields. */
 const STRUCTURE: ReadonlySet<string> = new Set([
   ...["properties", "required", "items", "additionalProperties", "x-kubernetes-preserve-unknown-fields"],
   ...["x-kubernetes-int-or-string", "exclusiveMinimum", "exclusiveMaximum"],
   ...["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
 ]);
-/** The values with which a keyword says nothing. */
+/** Values that are equivalent to an absent keyword. */
 const DEFAULTS: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
   ...["type", "format", "pattern"].map((keyword): [string, JsonValue] => [keyword, ""]),
   ...["nullable", "uniqueItems", "x-kubernetes-embedded-resource"].map((keyword): [string, JsonValue] => [
@@ -58,22 +61,22 @@ const DEFAULTS: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
   ]),
   ...["minLength", "minItems", "minProperties"].map((keyword): [string, JsonValue] => [keyword, 0]),
   ["x-kubernetes-map-type", "granular"],
-  // A default of null is none.
+  // A null default is equivalent to none.
   ["default", null],
 ]);
-/** The types of values that a keyword applies to; a keyword that is not listed applies to all. */
+/** Types to which a keyword applies. A keyword that is not listed applies to all types. */
 const APPLIES_TO: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...["pattern", "minLength", "maxLength"].map((keyword) => [keyword, ["string", INT_OR_STRING]] as const),
   ...["minimum", "maximum", "multipleOf"].map((keyword) => [keyword, ["integer", "number", INT_OR_STRING]] as const),
   ...["minItems", "maxItems"].map((keyword) => [keyword, ["array"]] as const),
   ...["minProperties", "maxProperties", "x-kubernetes-map-type"].map((keyword) => [keyword, ["object"]] as const),
 ]);
-/** Formats that state what the API server assumes without them. */
+/** Formats that are assumed if none is set, by type. */
 const DEFAULT_FORMATS: ReadonlyMap<string, string> = new Map([
   ["integer", "int64"],
   ["number", "double"],
 ]);
-/** Every object has these, in the root and in embedded resources. */
+/** Fields that the root and embedded resources have implicitly. */
 const IMPLIED: ReadonlyMap<string, string> = new Map([
   ["apiVersion", "string"],
   ["kind", "string"],
@@ -109,7 +112,7 @@ function fieldsOf(schema: RawSchema, { isResource, isRoot }: Role): Map<string, 
     if (type === undefined) return true;
     const own = declared.get(name);
     const isImplied = own === undefined || Object.keys(own).every((each) => each === "type" || DOCUMENTATION.has(each));
-    // The API server itself requires them of an object, and of an embedded resource all but its metadata.
+    // The API server requires these fields of every object, and all except metadata of an embedded resource.
     return !isImplied || (required.has(name) && isRoot !== true && name === "metadata");
   });
   return new Map(
@@ -145,13 +148,13 @@ function* keywordsOf(schema: RawSchema): Generator<[string, JsonValue]> {
   }
 }
 
-/** Returns the type in the words of the comparison; undefined if values may have any. */
+/** Returns the type as used in the comparison; undefined for any type. */
 function typeOf(schema: RawSchema): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true) return INT_OR_STRING;
   return typeof schema["type"] === "string" && schema["type"] !== "" ? schema["type"] : undefined;
 }
 
-/** Returns the value of a keyword in normal form; undefined if it says nothing. */
+/** Returns the value of a keyword in normal form; undefined if the keyword has no effect. */
 function valueOf(keyword: string, schema: RawSchema, type: string | undefined): JsonValue | undefined {
   const value = schema[keyword] as JsonValue | undefined;
   if (value === undefined || value === null || value === DEFAULTS.get(keyword)) return undefined;
@@ -184,13 +187,13 @@ function valueOf(keyword: string, schema: RawSchema, type: string | undefined): 
 
 function boundOf(limit: JsonValue, { isExclusive, step }: { isExclusive: boolean; step: number }): JsonValue {
   if (typeof limit !== "number") return limit;
-  // The least integer above 4 is 5.
+  // For integers, an exclusive bound of 4 equals an inclusive bound of 5 (or 3).
   return isExclusive && step !== 0 && Number.isSafeInteger(limit)
     ? { limit: limit + step, isExclusive: false }
     : { limit, isExclusive };
 }
 
-// An integer or a string may also be declared in the way that older tools understand.
+// x-kubernetes-int-or-string may be accompanied by an equivalent anyOf for older tools.
 function isSpellingOfIntOrString(schema: RawSchema, keyword: string): boolean {
   if (schema["x-kubernetes-int-or-string"] !== true) return false;
   const types = (value: unknown) => JSON.stringify(value) === '[{"type":"integer"},{"type":"string"}]';
@@ -203,14 +206,14 @@ function branchesOf(value: JsonValue): JsonValue[] {
   return listOf(value).map((branch) => (isRecord(branch) ? branchOf(branch) : branch));
 }
 
-/** Returns a schema of a junctor in normal form: as JSON, because it is compared as a whole. */
+/** Returns a branch of a logical keyword in normal form. It is JSON because branches are compared as a whole. */
 function branchOf(schema: RawSchema): JsonValue {
   return schemaJson(normalize(schema));
 }
 
 const jsonOf = new WeakMap<NormalSchema, JsonObject>();
 
-/** Returns a schema in normal form as JSON, in the words of OpenAPI: two schemas mean the same if it is the same. */
+/** Returns a schema in normal form as OpenAPI. Equal results mean equivalent schemas. */
 export function schemaJson(schema: NormalSchema): JsonObject {
   let json = jsonOf.get(schema);
   if (json !== undefined) return json;
@@ -242,7 +245,7 @@ function isBound(value: JsonValue): value is Bound {
   return isJsonObject(value) && typeof value["limit"] === "number" && typeof value["isExclusive"] === "boolean";
 }
 
-/** Returns what happens to fields that are not declared in the words of OpenAPI. */
+/** Returns the handling of undeclared fields as OpenAPI keywords. */
 export function othersJson(others: OtherFields): JsonObject {
   const kept = { "x-kubernetes-preserve-unknown-fields": true };
   if (others.kind === "checked")
@@ -278,14 +281,14 @@ function expressionOf(value: JsonValue | undefined): JsonValue {
   return typeof value === "string" ? canonicalExpression(value) : (value ?? "");
 }
 
-/** Tells whether the API server checks a format of texts or numbers. */
+/** Returns whether the API server checks a format of strings or numbers. */
 export function isCheckedFormat(format: string, type: JsonValue | undefined): boolean {
   if (type === "integer") return format === "int32" || format === "int64";
   if (type === "number") return format === "float" || format === "double";
   return isKnownFormat(format, type ?? "string");
 }
 
-/** Copies a value with the members of its objects in order. */
+/** Copies a value with the members of its objects sorted by name. */
 function canonical(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(canonical);
   if (!isJsonObject(value)) return value;
@@ -314,13 +317,13 @@ function listOf(value: unknown): JsonValue[] {
   return Array.isArray(value) ? (value as JsonValue[]) : [];
 }
 
-// The normal form of a CustomResourceDefinition: what the API server makes of it, without what means nothing. Each part that differs
-// between two of them is reported, so a field that no rule knows is no exception.
+// The normal form of a CustomResourceDefinition: with the defaults of the API server, and without parts that have no effect. Every difference between
+// two normal forms is reported, including fields without a rule.
 
-/** Parts of a definition or of a version, by their paths. */
+/** Parts of a definition or of a version, by path. */
 export type Parts = ReadonlyMap<string, JsonValue>;
 
-/** Returns what a definition says besides its group, its plural and its versions, by path below the definition. */
+/** Returns the parts of a definition except its group, plural, and versions, by their path in the definition. */
 export function partsOfCrd(crd: Crd): Parts {
   const spec = objectAt(crd.document, "spec");
   const { group: _group, versions: _versions, names, scope, conversion, preserveUnknownFields, ...others } = spec;
@@ -340,7 +343,7 @@ export function partsOfCrd(crd: Crd): Parts {
   ]);
 }
 
-/** Returns what a version says besides its name and its schema, by path below the version. */
+/** Returns the parts of a version except its name and schema, by their path in the version. */
 export function partsOfVersion(crd: Crd, { name }: CrdVersion): Parts {
   const versions = objectAt(crd.document, "spec")["versions"];
   const version = (Array.isArray(versions) ? versions : []).find(
@@ -369,7 +372,7 @@ export function partsOfVersion(crd: Crd, { name }: CrdVersion): Parts {
   ]);
 }
 
-// The defaults of the API server.
+// Adds the defaults of the API server.
 function conversionOf(conversion: JsonValue | undefined): JsonObject {
   const { strategy = "None", webhook, ...others } = isJsonObject(conversion) ? conversion : {};
   if (!isJsonObject(webhook)) return { strategy, ...others };
@@ -380,7 +383,7 @@ function conversionOf(conversion: JsonValue | undefined): JsonObject {
   return { strategy, webhook: { ...rest, clientConfig: { ...withoutEmpty(config), ...withPort } }, ...others };
 }
 
-// A column is named by its name, and the order is that of the table.
+// Columns are compared by name; their order is kept because it is that of the printed table.
 function columnsOf(columns: JsonValue | undefined): JsonValue[] {
   return (Array.isArray(columns) ? columns : []).map((column) => {
     if (!isJsonObject(column)) return column;
