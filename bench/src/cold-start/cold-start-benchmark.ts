@@ -1,4 +1,4 @@
-// From the start of an operator's process to the first thing that its first reconcile writes, while the API server runs already.
+// The time from starting the process of an operator to the first write of its first reconcile, with a running API server.
 import { once } from "node:events";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -21,14 +21,14 @@ const RUNS = 7;
 const SERVER = fileURLToPath(new URL("../apiserver/embedded-server.js", import.meta.url));
 const LIMIT = { timeoutMs: 30_000, intervalMs: 50 };
 
-/** What a start cost. */
+/** The cost of a start. */
 interface ColdStart {
   readonly ms: number;
   readonly cpuSeconds: number;
   readonly residentMb: number;
 }
 
-/** Measures the generated operator as a bundle, beside it with installed packages, and one on controller-runtime. */
+/** Measures a generated operator as a bundle, the same operator with installed packages, and one based on controller-runtime. */
 export async function measureColdStart({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   try {
@@ -119,7 +119,7 @@ async function measureStart(
   command: OperatorCommand,
   { client, page, ...files }: { client: LoadClient; kubeconfig: string; logFile: string; page: number },
 ): Promise<ColdStart> {
-  // Each start has one page to itself, that no operator has seen.
+  // Each start reconciles a new WebPage that no previous operator has seen.
   await client.send({ method: "POST", path: PAGES_PATH, body: JSON.stringify(webPage(page)) });
   let seenAt: number | undefined;
   const stopWatching = await client.watch(`${childPaths["configmaps"]}?watch=true`, (line) => {

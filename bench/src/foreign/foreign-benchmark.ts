@@ -1,4 +1,4 @@
-// What an operator costs in a cluster that is full of objects of others, of the kinds that it watches; without selectors of the user's.
+// The cost of an operator in a cluster with many unrelated objects of the watched kinds, without user-defined selectors.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,10 +18,10 @@ const CONFIG_MAPS = 20_000;
 const SECRETS = 5_000;
 const NAMESPACE = "foreign";
 const CONCURRENCY = 40;
-// As large as an object of others mostly is.
+// A typical size of an object, in bytes.
 const CONTENT = "x".repeat(2_000);
 
-/** Measures the workload of the peers beside the objects of others. */
+/** Measures the workload of the peers with unrelated objects in the cluster. */
 export async function measureForeign(options: { count: number; peerFolder: string }): Promise<BenchmarkResult> {
   const { count, peerFolder } = options;
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));

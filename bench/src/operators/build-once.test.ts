@@ -7,7 +7,7 @@ import { buildOnce, type BuildStep, stampOf } from "./build-once.js";
 
 const NODE = process.execPath;
 
-/** A source of one file, which is built into a cache beside it. */
+/** Creates a source folder with one file, and a cache folder beside it. */
 async function createSource() {
   const folder = await createTemporaryFolder();
   const source = join(folder.path, "source");

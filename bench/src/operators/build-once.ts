@@ -1,4 +1,4 @@
-// Programs that are built from their source for a benchmark, and kept in the user's cache until the source changes.
+// Builds programs from source for a benchmark, and caches them in the user's cache folder until the source changes.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -6,32 +6,32 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { userCache } from "#test/support/machine/user-cache.js";
 
-/** A command that builds, or a part of building. */
+/** A command of a build. */
 export interface BuildStep {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: { readonly [name: string]: string };
 }
 
-/** What is built: the source is copied, and the steps are run in the copy. */
+/** A build: the source is copied, and the steps run in the copy. */
 export interface Build {
   readonly name: string;
   readonly source: string;
   readonly steps: readonly BuildStep[];
-  /** Where it is kept; in the user's cache unless given. */
+  /** The cache folder. Default: a folder in the user's cache */
   readonly cache?: string;
 }
 
-/** What building leaves behind in a source folder; it is neither copied nor looked at. */
+/** Build outputs within a source folder. They are neither copied nor hashed. */
 const PRODUCTS = new Set(["target", "node_modules", ".venv", "__pycache__", "dist", "webpage-operator"]);
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
-/** The folder outside of the checkout in which what is built is kept. */
+/** Returns the cache folder of a build, outside of the checkout. */
 export function buildCache(name: string, environment = process.env): string {
   return join(userCache(environment), "peers", name);
 }
 
-/** Builds unless that was done for the same source and steps; returns the folder in which the steps were run. */
+/** Runs a build unless it is cached for the same source and steps. Returns the folder in which the steps ran. */
 export async function buildOnce({ name, source, steps, cache = buildCache(name) }: Build): Promise<string> {
   const folder = join(cache, "source");
   const stampFile = join(cache, "built");
@@ -56,7 +56,7 @@ async function run({ program, args, env }: BuildStep, cwd: string): Promise<void
   }
 }
 
-/** What changes when the source or the way to build it does. */
+/** Returns a hash of the source and the build steps. */
 export async function stampOf(source: string, steps: readonly BuildStep[]): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(steps));
   for (const file of await filesBelow(source)) {

@@ -1,4 +1,4 @@
-// A control plane that tells how many requests others than the driver have made.
+// A control plane that counts the requests of all clients except the benchmark driver.
 import { waitFor } from "#apiserver/wait-for.js";
 import { startControlPlane } from "#test/support/machine/control-plane.js";
 import { type Connection, createLoadClient, type LoadClient, type LoadRequest } from "../load-client.js";
@@ -9,38 +9,38 @@ import { samplesOf } from "./server-metrics.js";
 /** A request of the driver, which is not counted. */
 export type OwnRequest = LoadRequest & { verb: string; resource: string };
 
-/** A control plane whose processes can be measured. */
+/** A control plane with the ids of its processes, for measurements. */
 export interface MeasuredPlane extends Connection {
   readonly kubeconfig: string;
   readonly pids: { readonly [program: string]: number };
   close(): Promise<void>;
 }
 
-/** A cluster under measurement. */
+/** A control plane that counts requests. */
 export interface CountedCluster extends AsyncDisposable {
   readonly connection: Connection;
   readonly kubeconfig: string;
   /** Sends a request that is not counted. */
   send<T>(request: OwnRequest): Promise<T>;
-  /** Creates an object, which is not counted. */
+  /** Creates an object with a request that is not counted. */
   create(resource: string, path: string, body: object): Promise<void>;
   list<T>(resource: string, path: string): Promise<T[]>;
-  /** Follows a collection as the load client does. The API server counts the watch when it ends. */
+  /** Watches a collection, as LoadClient does. The API server counts a watch when it ends. */
   watch: LoadClient["watch"];
-  /** By verb, of all that is counted. */
+  /** Returns the counted requests by verb. */
   readCounts(): Promise<RequestCounts>;
-  /** Resolves when there was no request for so long. */
+  /** Resolves once no request has been received for this time. */
   quiet(ms: number): Promise<void>;
-  /** How many watches of the resource are open, whoever has them. */
+  /** Returns the number of open watches of a resource by all clients. */
   openWatches(resource: string): Promise<number>;
-  /** The CPU seconds that the processes of the control plane have used. */
+  /** Returns the CPU time of the processes of the control plane, in seconds. */
   serverCpuSeconds(): number;
 }
 
 const CONNECTIONS = 40;
 const QUIET_CHECK_MS = 500;
 
-/** Starts a control plane of its own for one operator, and counts requests for these resources, given by their plurals. */
+/** Starts a control plane for one operator, and counts requests for the given resources (plural names). */
 export async function startCountedCluster(
   resources: readonly string[],
   start: () => Promise<MeasuredPlane> = startControlPlane,
@@ -87,7 +87,7 @@ export async function startCountedCluster(
       );
     },
     async openWatches(resource) {
-      // The counters know a watch only when it has ended; this gauge knows the open ones.
+      // The request counters include only watches that have ended; this gauge counts open ones.
       return samplesOf(await readMetrics(), "apiserver_longrunning_requests")
         .filter(({ labels }) => labels["resource"] === resource && labels["verb"] === "WATCH")
         .reduce((sum, { value }) => sum + value, 0);

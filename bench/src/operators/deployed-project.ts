@@ -1,14 +1,14 @@
-// The workload of the peers as a project that is built for production, in the two ways there are: bundled, and with installed packages.
+// Builds the peer workload as a project for production in both supported ways: bundled, and with installed packages.
 import { cp, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { repositoryRoot } from "#test/support/repository.js";
 import { runOrThrow } from "#test/e2e/command.js";
 
-/** One way to put an operator into an image. */
+/** An operator as it is deployed in an image. */
 export interface Deployed {
-  /** The program that Node starts. */
+  /** The entry point for Node.js. */
   readonly main: string;
-  /** Bytes of the files that the image needs besides Node, in MB, without source maps. */
+  /** The size of the files that the image needs besides Node.js, without source maps, in MB. */
   readonly megabytes: number;
 }
 
@@ -22,8 +22,8 @@ const WORKLOAD = join(repositoryRoot, "bench/peers-workload");
 const TEMPLATES = join(repositoryRoot, "templates/project");
 
 /**
- * Builds the workload in a folder as the Dockerfile of a new project does, and beside it with its packages installed. `program`: the one of the
- * workload that is its main one. Default: `main`
+ * Builds the workload in a folder as the Dockerfile of a new project does, once bundled and once with installed packages. `program` is the entry
+ * point of the workload. Default: `main`
  */
 export async function deployWorkload(
   folder: string,
@@ -53,12 +53,12 @@ export async function deployWorkload(
   };
 }
 
-/** Writes a package.json as `init` does, with our packages as archives of what is compiled here. */
+/** Creates a package.json as `init` does, with archives of our packages as compiled in this repository. */
 async function createManifest(folder: string): Promise<string> {
   const text = await readFile(join(TEMPLATES, "package.json"), "utf8");
   const { dependencies, devDependencies, overrides } = JSON.parse(text) as PackageJson;
   const archives = await Promise.all(
-    // No registry has what these need in turn.
+    // The schema package is a dependency of the others, and no registry has it.
     [...Object.keys(dependencies), "@gen-operator/schema"].map(async (name) => {
       const pack = ["npm", "pack", "--ignore-scripts", "--workspace", name, "--pack-destination", folder];
       const archive = (await runOrThrow(pack, { cwd: repositoryRoot })).trim().split("\n").at(-1)!;

@@ -10,7 +10,7 @@ interface Kubeconfig {
   clusters: [{ cluster: { server: string; "certificate-authority-data": string } }];
 }
 
-/** Starts the embedded server as a process of its own, with all simulated controllers. */
+/** Starts the embedded server with all simulated controllers in a separate process. */
 export async function startEmbeddedPlane(): Promise<MeasuredPlane> {
   const folder = await createTemporaryFolder();
   const kubeconfig = join(folder.path, "kubeconfig");

@@ -5,9 +5,8 @@ interface Named {
 }
 
 /**
- * Follows the objects of a collection, or those with such labels, by a watch, and returns their present states by name. Listing them until
- * all are as expected would cost the API server the more, the longer an operator takes. A watch that ends, as that of a driver which reads
- * too slowly does, begins anew.
+ * Watches the objects of a collection that match the selector, and returns their current state by name. Polling lists instead would load the API
+ * server more, the longer an operator takes. A watch that ends, for example because the driver reads too slowly, is restarted.
  */
 export async function followObjects<T extends Named>(
   client: Pick<LoadClient, "watch">,
@@ -21,7 +20,7 @@ export async function followObjects<T extends Named>(
     else if (type === "ADDED" || type === "MODIFIED") objects.set(object.metadata.name, object);
   };
   const watch = async (): Promise<void> => {
-    // A watch without a version begins with all objects that are there.
+    // A watch without a resourceVersion starts with all existing objects.
     objects.clear();
     await client.watch(
       `${path}?watch=true&labelSelector=${encodeURIComponent(labelSelector)}`,

@@ -1,29 +1,29 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 
-/** How an operator is started. */
+/** The command that starts an operator. */
 export interface OperatorCommand {
   /** The value of the label `bench` on its dependents. */
   readonly name: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Where it is started; here unless given. */
+  /** The working folder. Default: that of this process */
   readonly cwd?: string;
   readonly env?: { readonly [name: string]: string };
 }
 
-/** An operator that runs as a process. */
+/** A running operator process. */
 export interface OperatorProcess {
   readonly pid: number;
-  /** Throws when the operator has ended by itself. */
+  /** Throws if the operator has exited by itself. */
   checkAlive(): void;
-  /** Ends it as a cluster would: SIGTERM, and SIGKILL after 15 s. */
+  /** Stops the operator as a kubelet does: SIGTERM, and SIGKILL after 15 s. */
   stop(): Promise<void>;
 }
 
 const STOP_TIMEOUT_MS = 15_000;
 
-/** Starts an operator; what it prints is appended to a file. */
+/** Starts an operator; its output is appended to `logFile`. */
 export function startOperator(
   { program, args, cwd, env }: OperatorCommand,
   { kubeconfig, logFile }: { kubeconfig: string; logFile: string },
@@ -38,7 +38,7 @@ export function startOperator(
   child.on("error", () => {});
   const { pid } = child;
   if (pid === undefined) throw new Error(`${program} could not be started`);
-  // A driver that is interrupted takes its operator with it.
+  // Kill the operator if the driver is interrupted.
   const killAtExit = () => void child.kill("SIGKILL");
   process.once("exit", killAtExit);
   return {

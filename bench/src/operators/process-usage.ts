@@ -1,17 +1,17 @@
-// What processes cost, from /proc; Linux only.
+// Reads the resource usage of processes from /proc; Linux only.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process and its descendants have used. */
+/** The resource usage of a process and its descendants. */
 export interface Usage {
   cpuSeconds: number;
   residentMb: number;
   peakMb: number;
 }
 
-/** Clock ticks per second: fixed at 100 in the interface between Linux and its programs. */
+/** Clock ticks per second (USER_HZ), which Linux fixes at 100 in its interface to programs. */
 const TICKS_PER_SECOND = 100;
 
-/** Reads what a process and its living descendants have used so far. */
+/** Returns the resource usage of a process and its running descendants. */
 export function readUsage(pid: number): Usage {
   const usage: Usage = { cpuSeconds: 0, residentMb: 0, peakMb: 0 };
   for (const each of treeOf(pid)) {
@@ -37,7 +37,7 @@ function treeOf(root: number): number[] {
 function readStat(pid: number): { parent: number; cpuSeconds: number } | undefined {
   const text = readText(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
-  // The second field is the program's name in parentheses, and may contain blanks.
+  // The second field is the name of the program in parentheses, and may contain spaces.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [parent, user, system] = [fields[1], fields[11], fields[12]].map(Number) as [number, number, number];
   return { parent, cpuSeconds: (user + system) / TICKS_PER_SECOND };
@@ -48,7 +48,7 @@ function megabytesAt(status: string, field: string): number {
   return Number(kilobytes ?? 0) / 1024;
 }
 
-/** A process may end while it is looked at. */
+/** Returns undefined if the process has exited in the meantime. */
 function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

@@ -1,10 +1,10 @@
-/** One sample of a metric. */
+/** A sample of a metric. */
 export interface Sample {
   readonly labels: { readonly [name: string]: string };
   readonly value: number;
 }
 
-/** The samples of one metric in Prometheus' text format. */
+/** Parses the samples of a metric from the Prometheus text format. */
 export function samplesOf(text: string, metric: string): Sample[] {
   return text
     .split("\n")

@@ -15,7 +15,7 @@ const workflow = defineWorkflow(Graph).dependent("maps", {
     ),
 });
 
-/** Keeps as many ConfigMaps as a Graph says. */
+/** A controller that manages as many ConfigMaps as the spec of a Graph requests. */
 export const bulkController = defineController({
   name: "bulk",
   workflow,

@@ -1,4 +1,4 @@
-// How many API calls a pass makes that finds everything as desired; it should be none, for any number of dependents.
+// The number of API calls of a reconcile that finds everything as desired. It should be zero for any number of dependents.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { type PassSample, passSamples } from "./samples.js";
 const PEERS = ["controller-runtime", "josdk"];
 const PAGES = 20;
 
-/** Measures passes of all samples, and those of the workload of the peers beside them. */
+/** Measures reconciles of all samples, and of the peer workload. */
 export async function measurePass({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
   const measurements: Measurement[] = [];
   const notes = [
@@ -49,7 +49,7 @@ function rowOf(name: string, ours: number): Measurement {
   return { name, unit: "calls", better: "lower", ours };
 }
 
-/** The pages of the peers: four dependents each, of which one is touched. */
+/** Measures the WebPages of the peer workload: four dependents each, one of which is touched. */
 async function measureWorkload(peerFolder: string): Promise<{ rows: Measurement[]; problems: string[] }> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-// Runs one sample on a real API server until it is as desired, and counts what passes cost that have nothing to do.
+// Runs a sample on a real API server until its objects are as desired, and measures reconciles that have nothing to do.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startSimulation } from "@gen-operator/apiserver/simulate";
 import { createLogger, createOperator, type Operator } from "@gen-operator/runtime";
@@ -12,25 +12,25 @@ import { type CountedCluster, startCountedCluster } from "../operators/counted-c
 import { readsOf, subtract, totalOf } from "../operators/request-counts.js";
 import type { PassSample, SampleObject } from "./samples.js";
 
-/** What a pass cost, besides the lists and watches that keep the caches. */
+/** The cost of a pass, without the lists and watches that maintain the caches. */
 export interface PassCost {
-  /** By the API server's own counters. */
+  /** API calls by the counters of the API server. */
   readonly byServer: number;
-  /** By the operator's own, which know no watches. */
+  /** API calls by the operator's own counter, which excludes watches. */
   readonly byClient: number;
-  /** How many reconciles there were: a pass that did not happen costs nothing either. */
+  /** The number of reconciles. Without any, zero API calls would be meaningless. */
   readonly reconciles: number;
-  /** Lists, and watches that ended, by the API server's counters. */
+  /** Lists, and watches that have ended, by the counters of the API server. */
   readonly reads: number;
 }
 
 /** The passes that have nothing to do. */
 export interface PassCosts {
-  /** Somebody labels every dependent, which changes nothing of what is desired; absent if there are none. */
+  /** All dependents get a label that the desired state does not contain; undefined without dependents. */
   readonly touched?: PassCost;
-  /** The operator is stopped, and a new one started. */
+  /** The operator is stopped, and a new one is started. */
   readonly restarted: PassCost;
-  /** The time after which a primary is looked at again has passed. */
+  /** The interval until the resync of a primary has elapsed. */
   readonly elapsed: PassCost;
 }
 
@@ -40,7 +40,7 @@ const QUIET_MS = 3_000;
 const LIMIT = { timeoutMs: 60_000, intervalMs: 50 };
 const NEVER = 0;
 
-/** Measures one sample on a control plane of its own. */
+/** Measures a sample on a dedicated control plane. */
 export async function measurePasses(sample: PassSample): Promise<PassCosts> {
   await using services = await sample.startServices?.();
   const controllers = await sample.load();
@@ -65,7 +65,7 @@ export async function measurePasses(sample: PassSample): Promise<PassCosts> {
   return { ...(touched === undefined ? {} : { touched }), ...(await measureAgain(cluster, controllers)) };
 }
 
-/** Starts the operator again, on what the one before left. */
+/** Starts the operator again with the existing objects. */
 async function measureAgain(
   cluster: CountedCluster,
   controllers: readonly ControllerDefinition[],
@@ -81,7 +81,7 @@ async function measureAgain(
   return { restarted, elapsed: await measurePass(session, () => sleep(2 * INTERVAL_MS)) };
 }
 
-/** An operator that counts what it does. */
+/** A running operator that counts its reconciles and API calls. */
 interface Session extends AsyncDisposable {
   readonly cluster: CountedCluster;
   counts(): { readonly reconciles: number; readonly calls: number };
@@ -117,7 +117,7 @@ async function startSession(
   };
 }
 
-// Reconciles and requests until all is quiet again.
+// Runs `act`, and measures until there are no more reconciles and requests.
 async function measurePass({ cluster, counts }: Session, act: () => Promise<void>): Promise<PassCost> {
   const before = { ...counts(), requests: await cluster.readCounts() };
   await act();
@@ -154,7 +154,7 @@ interface Discovered {
   readonly resources: readonly { readonly kind: string; readonly name: string; readonly namespaced: boolean }[];
 }
 
-// A CRD is served a moment after it was created.
+// The resource of a CRD is available only a moment after its creation.
 async function servedPath(cluster: CountedCluster, { apiVersion, kind, metadata }: SampleObject) {
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const found = await waitFor(`${kind} of ${apiVersion} is served`, async () => {
@@ -177,7 +177,7 @@ function pluralsOf(controllers: readonly ControllerDefinition[]): string[] {
   return [...new Set([...primaries, ...childKindsOf(controllers)].map(({ plural }) => plural))];
 }
 
-/** Finds what the operator made, by its label, with the path of each. */
+/** Lists the objects of the operator by their label, with the path of each. */
 async function listChildren(
   cluster: CountedCluster,
   kinds: readonly ResourceDefinition[],
@@ -193,7 +193,7 @@ async function listChildren(
   return found.flat();
 }
 
-// An annotation would do for most kinds, but is a new generation of a Deployment.
+// An annotation would suffice for most kinds, but changes the generation of a Deployment.
 function label(cluster: CountedCluster, { resource, path }: { resource: string; path: string }): Promise<unknown> {
   return cluster.send({
     verb: "PATCH",
@@ -205,7 +205,7 @@ function label(cluster: CountedCluster, { resource, path }: { resource: string; 
   });
 }
 
-// A list is of a whole collection, in one namespace or in all of them.
+// A list request has the path of a collection, in one or all namespaces.
 function isList(method: string, path: string, controllers: readonly ControllerDefinition[]): boolean {
   const plurals = pluralsOf(controllers);
   return method === "GET" && plurals.includes(path.split("?", 1)[0]!.split("/").at(-1)!);

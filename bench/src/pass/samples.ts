@@ -1,4 +1,4 @@
-// The operators whose passes are counted: a sample of fixtures/samples only needs its entry in `samples`.
+// The operators whose passes are measured. A sample of fixtures/samples needs only an entry in `samples`.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ import { graphDefinition } from "../workflow/graph.js";
 import { bulkController } from "./bulk-controller.js";
 import { type Services, startConsole, startDatabase } from "./services.js";
 
-/** An object to create; one in the namespace `default` is put into that of the benchmark. */
+/** An object to create. The namespace `default` is replaced by that of the benchmark. */
 export interface SampleObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,23 +17,25 @@ export interface SampleObject {
   readonly [member: string]: unknown;
 }
 
-/** An operator, and what it gets to work on. */
+/** An operator and the objects to create for it. */
 export interface PassSample {
   readonly name: string;
-  /** Its controllers; imported when it is measured, so that one that cannot be loaded costs no other its figures. */
+  /** Imports the controllers when the sample is measured, so that a failing import affects only this sample. */
   readonly load: () => Promise<readonly ControllerDefinition[]>;
   readonly crds: readonly object[];
-  /** In the order in which they are created; the primaries are among them, and what only they need. */
+  /** The primaries and their prerequisites, in the order of their creation. */
   readonly objects: readonly SampleObject[];
-  /** How many dependents there are in the end. */
+  /** The expected number of dependents. */
   readonly children: number;
-  /** Starts what the operator needs outside of Kubernetes, and returns what has to be created for it; absent if it needs nothing. */
+  /** Starts the external services of the operator, and returns the objects to create for them. Default: none */
   readonly startServices?: () => Promise<Services>;
 }
 
 const NAMESPACED = { name: "example", namespace: "default" };
 
-/** What is stated of a sample; its CRDs are in its folder, and its controllers those of `generated/index.js` unless others are named. */
+/**
+ * The part of a sample that is not derived. Its CRDs are those in its folder, and its controllers are exported by `generated/index.js` unless listed.
+ */
 type SampleEntry = Pick<PassSample, "objects" | "children" | "startServices"> & {
   readonly controllers?: readonly { readonly module: string; readonly name: string }[];
 };
@@ -117,7 +119,7 @@ const samples: { readonly [name: string]: SampleEntry } = {
         spec: { domain: "example.com", hasReplica: true, records: { www: "192.0.2.1" } },
       },
     ],
-    // Two ConfigMaps, and the one in which an id is kept.
+    // Two ConfigMaps, and the one that stores the id of the external resource.
     children: 3,
     startServices: startConsole,
   },
@@ -130,7 +132,7 @@ const samples: { readonly [name: string]: SampleEntry } = {
   },
 };
 
-/** All operators whose passes are counted: the samples that are there, and a bulk dependent of 1, 10 and 100 objects. */
+/** All operators whose passes are measured: the samples that exist, and bulk dependents with 1, 10, and 100 objects. */
 export const passSamples: readonly PassSample[] = [
   ...Object.entries(samples)
     .filter(([name]) => existsSync(folderOf(name)))
@@ -152,7 +154,7 @@ function sampleOf(name: string, { controllers, ...rest }: SampleEntry): PassSamp
   };
 }
 
-// By its path, so that a sample needs nothing but its entry here.
+// Imported by path, so that adding a sample requires only an entry above.
 async function exportOf(sample: string, module: string, name: string): Promise<unknown> {
   const path = join(folderOf(sample), "dist/src", module);
   const found = ((await import(pathToFileURL(path).href)) as { readonly [name: string]: unknown })[name];

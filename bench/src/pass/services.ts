@@ -1,22 +1,22 @@
-// What the operators of some samples need outside of Kubernetes: real ones, each for one measurement.
+// The external services of some samples. Real ones are started for each measurement.
 import { Console } from "#external/service/console.js";
 import { problemWithMariaDb, startMariaDb } from "#test/support/machine/mariadb.js";
 import type { SampleObject } from "./samples.js";
 
 /** Services that run until they are disposed. */
 export interface Services extends AsyncDisposable {
-  /** By which the operator finds them; created before anything else. */
+  /** The objects through which the operator finds the services; created before all others. */
   readonly objects: readonly SampleObject[];
 }
 
-/** Starts the console of the sample `external`, which finds it by the environment. */
+/** Starts the console of the sample `external`, which reads its URL from the environment. */
 export async function startConsole(): Promise<Services> {
   const console = await new Console().start();
   process.env["CONSOLE_URL"] = console.url;
   return { objects: [], [Symbol.asyncDispose]: () => console[Symbol.asyncDispose]() };
 }
 
-/** Starts a database server for the sample `mysql-schema`, which finds it by a Secret. Throws if there is none on this machine. */
+/** Starts a database server for the sample `mysql-schema`, which finds it through a Secret. Throws if this machine has none. */
 export async function startDatabase(): Promise<Services> {
   const problem = problemWithMariaDb();
   if (problem !== undefined) throw new Error(problem);

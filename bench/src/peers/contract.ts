@@ -1,9 +1,9 @@
-// What every operator of the comparison has to make of a page; figures of one that does less would mean nothing.
+// The objects that each operator of the comparison has to create for a WebPage. The figures of an operator that does less would be meaningless.
 import { htmlOf, pageName } from "./web-page.js";
 
 type Content = { readonly [member: string]: unknown };
 
-/** What the dependents of a page in a version have to hold at least, by plural. */
+/** Returns the fields that the dependents of a page must contain at least, by plural resource name. */
 export function expectedChildren(
   index: number,
   version: string,
@@ -39,7 +39,7 @@ export function expectedChildren(
   };
 }
 
-/** Names what an object does not have of what is expected, with the path of each; lists have to be of the same length. */
+/** Returns the differences from the expected fields, with their paths. Additional fields are ignored; lists must have the same length. */
 export function differencesFrom(expected: unknown, actual: unknown, path = ""): string[] {
   if (typeof expected !== "object" || expected === null)
     return expected === actual ? [] : [`${path} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`];

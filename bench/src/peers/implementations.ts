@@ -1,22 +1,22 @@
-// The operators that ours is compared with. Their sources lie outside of this repository: one folder each, with this name.
+// The peer operators. Their sources are outside of this repository: one folder each, with the name of the peer unless `folder` is set.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildCache, buildOnce, type BuildStep } from "../operators/build-once.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 
-/** How one framework's implementation of the workload is built and started. */
+/** How to build and start the implementation of the workload in a framework. */
 interface Implementation {
-  /** Its folder, and what it calls itself. Default: its name here */
+  /** Its folder, and the name under which it labels its objects. Default: the name of the peer */
   readonly folder?: string;
-  /** The file by which its folder is known. */
+  /** A file that the folder must contain. */
   readonly file: string;
   readonly steps: readonly BuildStep[];
-  /** What starts it; paths are relative to the folder that it was built in. */
+  /** The command that starts it; paths are relative to the folder of the build. */
   readonly start: { readonly program: string; readonly args: readonly string[] };
   readonly env?: { readonly [name: string]: string };
-  /** What a reader has to know of how it is run. */
+  /** A fact that is needed to interpret its figures. */
   readonly note?: string;
-  /** Tells where it is built from where others of the same source are. */
+  /** A suffix that distinguishes the build from others of the same source. */
   readonly variant?: string;
 }
 
@@ -43,7 +43,7 @@ const implementations: { readonly [name: string]: Implementation } = {
     steps: [
       {
         program: "cargo",
-        // What was compiled of its dependencies outlives a change of its source.
+        // Compiled dependencies are kept when the source changes.
         args: ["build", "--release", "--locked", "--target-dir", join(buildCache("kube-rs"), "target")],
       },
     ],
@@ -75,22 +75,22 @@ const implementations: { readonly [name: string]: Implementation } = {
   },
 };
 
-/** An implementation of a peer whose source is there. */
+/** A peer whose source is available. */
 export interface Peer {
   readonly name: string;
   readonly note?: string;
-  /** Builds it if that was not done before; throws if the tools for that are missing. */
+  /** Builds the operator unless it is cached; rejects if the build tools are missing. */
   build(): Promise<OperatorCommand>;
 }
 
-/** Returns the peers whose source is in the folder, all of them unless some are named. */
+/** Returns the peers whose sources are in the folder. Default: all */
 export function findPeers(folder: string, names: readonly string[] = Object.keys(implementations)): Peer[] {
   return names
     .filter((name) => existsSync(join(folder, implementations[name]!.folder ?? name, implementations[name]!.file)))
     .map((name) => peerIn(folder, name, implementations[name]!));
 }
 
-/** Returns the operator of controller-runtime, if its source is there, so changed that it watches all objects of its kinds. */
+/** Returns the controller-runtime operator, if its source is available, patched to watch all objects of its kinds. */
 export function findUnselectedPeers(folder: string): Peer[] {
   const name = "controller-runtime";
   const { steps, ...rest } = implementations[name]!;
@@ -107,7 +107,7 @@ function peerIn(folder: string, name: string, implementation: Implementation): P
     ...(note === undefined ? {} : { note }),
     async build() {
       const built = await buildOnce({ name: source + variant, source: join(folder, source), steps });
-      // A name without a slash is looked for where all programs are.
+      // A name without a slash is looked up in PATH.
       const program = start.program.includes("/") ? join(built, start.program) : start.program;
       return { name: source, program, args: start.args, cwd: built, ...(env === undefined ? {} : { env }) };
     },

@@ -1,4 +1,4 @@
-// What leader election, probes and metrics cost an operator of ours: the workload of the peers with and without them, in turns.
+// The cost of leader election, probes, and metrics: the peer workload with and without them, in turns.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { measureInTurns, memoryAtEnd, ofAllPhases, ofPhase, peakMemory, rowOf, t
 import { NAMESPACE } from "./web-page.js";
 
 const TURNS = 3;
-/** As often as a kubelet and a Prometheus ask. */
+/** A typical interval of kubelet probes and Prometheus scrapes. */
 const ASK_MS = 10_000;
 
 function operatedAt(plain: OperatorCommand, probes: number, metrics: number): OperatorCommand {
@@ -21,13 +21,13 @@ function operatedAt(plain: OperatorCommand, probes: number, metrics: number): Op
   return { ...plain, args: [...plain.args, ...election, ...addresses] };
 }
 
-/** Measures an operator that somebody looks at all the time. */
+/** Measures an operator that is probed and scraped regularly. */
 async function measureOperated(operator: OperatorCommand, options: Parameters<typeof measurePhases>[1]): Promise<Run> {
   const [probes = 0, metrics = 0] = await freePorts(2);
   const ask = (url: string) =>
     fetch(url).then(
       (response) => response.text(),
-      // It may not have started, or restart.
+      // The operator may not be running yet, or may be restarting.
       () => "",
     );
   const timer = setInterval(() => {
@@ -41,7 +41,7 @@ async function measureOperated(operator: OperatorCommand, options: Parameters<ty
   }
 }
 
-/** Measures ours with all that operating it takes, and beside it ours with nothing of that. */
+/** Measures our operator with leader election, probes, and metrics, and without them. */
 export async function measureOperate({ count }: { readonly count: number }): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   const options = { count, logFile: join(folder, "operators.log") };

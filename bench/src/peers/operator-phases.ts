@@ -1,15 +1,14 @@
-// Drives one operator through the phases of the workload and takes down what each of them cost. Every operator gets a fresh
-// control plane, and all of them the same phases.
+// Measures an operator in the phases of the workload. Each operator runs on a new control plane, and all of them in the same phases:
 //
-//   start    the pages exist, the process is started; until each is observed and all dependents exist
-//   update   the HTML of all is changed; until each is observed and its ConfigMap holds it
-//   drift    all ConfigMaps are deleted; until they are back with what they should hold
-//   touch    somebody else labels all ConfigMaps, which changes nothing of what is desired; until all is quiet
-//   restart  SIGTERM, and the process is started again; until it watches pages
-//   idle     nothing happens for 20 s
+// - start: the pages exist, and the operator is started; ends when each page is observed and all dependents exist
+// - update: the HTML of all pages changes; ends when each page is observed and its ConfigMap contains the new HTML
+// - drift: all ConfigMaps are deleted; ends when they are recreated with the expected content
+// - touch: another client labels all ConfigMaps, which does not change the desired state; ends when there are no more requests
+// - restart: SIGTERM, and the operator is started again; ends when it watches the pages
+// - idle: nothing changes for 20 s
 //
-// What an operator does after the end of a phase, until there was no request for three seconds (five after a restart), belongs to
-// the phase: some reconcile again on their own writes.
+// The cost of a phase includes what the operator does after its end until there has been no request for three seconds (five after a restart), because
+// some operators reconcile again because of their own writes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";
 import { inParallel } from "../load-client.js";
@@ -30,33 +29,33 @@ import {
   webPageDefinition,
 } from "./web-page.js";
 
-/** The phases, in their order. */
+/** The phases, in order. */
 export type PhaseName = "start" | "update" | "drift" | "touch" | "restart" | "idle";
 
-/** What a phase cost. */
+/** The cost of a phase. */
 export interface PhaseCost {
   phase: PhaseName;
-  /** Until its end, without what follows. */
+  /** The time until the end of the phase, excluding later requests. */
   wallSeconds: number;
-  /** Of the operator. */
+  /** CPU time of the operator. */
   cpuSeconds: number;
-  /** Of the control plane. */
+  /** CPU time of the control plane. */
   serverCpuSeconds: number;
-  /** By the operator; a watch counts when it ends. */
+  /** The requests of the operator; a watch is counted when it ends. */
   requests: RequestCounts;
   residentMb: number;
   peakMb: number;
 }
 
-/** How much work an operator gets, and where its output goes. */
+/** The options of a measurement. */
 export interface PhasesOptions {
   count: number;
   logFile: string;
-  /** All of them unless given; they build on each other, so what is left out can only be at the end, or before `restart`. */
+  /** The phases to measure; they build on each other, so only phases before `restart` or at the end can be omitted. Default: all */
   phases?: readonly PhaseName[];
-  /** Makes what is there before the operator starts, besides the pages. */
+  /** Creates additional objects before the operator starts. */
   prepare?: (cluster: CountedCluster) => Promise<void>;
-  /** Starts what the operator works on. Default: etcd and kube-apiserver. */
+  /** Starts the control plane. Default: etcd and kube-apiserver */
   startPlane?: () => Promise<MeasuredPlane>;
 }
 
@@ -67,7 +66,7 @@ const QUIET_AFTER_RESTART_MS = 5_000;
 const IDLE_MS = 20_000;
 const ALL_PHASES: readonly PhaseName[] = ["start", "update", "drift", "touch", "restart", "idle"];
 
-/** Runs an operator through all phases. */
+/** Measures an operator in all phases. */
 export async function measurePhases(command: OperatorCommand, options: PhasesOptions): Promise<PhaseCost[]> {
   await using cluster = await startCountedCluster(["webpages", ...Object.keys(childPaths)], options.startPlane);
   await createPages(cluster, options.count);
@@ -89,7 +88,7 @@ export async function measurePhases(command: OperatorCommand, options: PhasesOpt
 interface Run extends PhasesOptions {
   command: OperatorCommand;
   cluster: CountedCluster;
-  /** What the driver sees of the pages and of all ConfigMaps. */
+  /** The watched state of the pages and of all ConfigMaps. */
   pages: ReadonlyMap<string, BenchObject>;
   maps: ReadonlyMap<string, BenchObject>;
   operator: OperatorProcess | undefined;
@@ -99,7 +98,7 @@ interface Phase {
   name: PhaseName;
   act: () => Promise<void>;
   isDone: () => Promise<boolean>;
-  /** The operator is a new process, whose costs count from zero. */
+  /** Whether the operator is a new process, whose CPU time starts at zero. */
   isFresh?: boolean;
   quietMs?: number;
 }
@@ -168,7 +167,7 @@ function touchPhase(run: Run): Promise<PhaseCost> {
 }
 
 async function restartPhase(run: Run): Promise<PhaseCost> {
-  // A simulated garbage collector watches pages, too.
+  // The simulated garbage collector also watches pages.
   const openWatches = () => run.cluster.openWatches("webpages");
   const before = await openWatches();
   return measure(run, {
@@ -265,7 +264,7 @@ async function hasAllChildren(run: Run): Promise<boolean> {
   return true;
 }
 
-/** Throws if the dependents of the last page are not those that every operator has to make. */
+/** Throws if the dependents of the last page do not satisfy the contract. */
 async function checkContract(run: Run): Promise<void> {
   const last = run.count - 1;
   for (const [resource, expected] of Object.entries(expectedChildren(last, "one", run.command.name))) {

@@ -1,4 +1,4 @@
-// The same workload on an operator of ours and on those of other frameworks, whose sources lie outside of this repository.
+// The same workload on our operator and on those of other frameworks, whose sources are outside of this repository.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,21 +13,21 @@ import { measurePhases, type PhaseCost } from "./operator-phases.js";
 import { buildOurOperator } from "./our-operator.js";
 import { measureInTurns, memoryAtEnd, ofAllPhases, ofPhase, peakMemory, rowOf, type Run } from "./turns.js";
 
-/** What the comparison needs to know. */
+/** The options of the comparison. */
 export interface PeersOptions {
   count: number;
   /** The folder with the sources of the peers, one folder each. */
   peerFolder: string;
-  /** How often each operator is measured, in turns with the others; figures are medians. */
+  /** The number of measurements of each operator, in turns with the others. Figures are medians. */
   turns: number;
 }
 
-/** Measures all operators in turns, each on a fresh control plane; what is absent is left out and said so. */
+/** Measures all operators in turns, each on a new control plane. Missing peers are listed in the notes. */
 export function measurePeers(options: PeersOptions): Promise<BenchmarkResult> {
   return measureAll("peers", options);
 }
 
-/** Does the same on the embedded server with its simulated controllers. */
+/** Like `measurePeers`, on the embedded server with its simulated controllers. */
 export function measurePeersOnEmbedded(options: PeersOptions): Promise<BenchmarkResult> {
   return measureAll("peers-embedded", options, startEmbeddedPlane);
 }
@@ -49,7 +49,7 @@ async function measureAll(
   if (turns > 1) notes.push(`medians of ${turns} runs of each, in turns`);
   const tell = (text: string) => tellProgress(`${benchmark}: ${text}`);
   try {
-    // Building leaves a machine busy, so it comes before anything is measured; what fails is told when its turn comes.
+    // Builds cause load on the machine, so they run before the measurements. A failure is reported in the turn of the operator.
     tell("building ours");
     const operator = buildOurOperator(folder);
     await operator.catch(() => {});
@@ -108,12 +108,12 @@ const FIGURES: readonly Figure[] = [
   ["requests", "calls", ({ requests }) => totalOf(requests)],
 ];
 
-/** Turns the runs of each operator, ours first, into rows: the figures of each phase, CPU of all of them, and memory once. */
+/** Converts the runs of each operator, ours first, to rows: the figures of each phase, the total CPU time, and the memory once. */
 export function measurementsOf(runs: readonly (readonly Run[])[]): Measurement[] {
   const phases = new Set(runs.flat(2).map(({ phase }) => phase));
   const row = (name: string, unit: string, read: (run: Run) => number | undefined) => rowOf(runs, { name, unit, read });
   const ofPhases = [...phases].flatMap((phase) => {
-    // Somebody else's patches and the time of idling are the driver's.
+    // The driver determines the duration of these phases.
     const figures = phase === "touch" || phase === "idle" ? FIGURES : [WALL, ...FIGURES];
     return figures.map(([name, unit, read]) => row(`${phase}: ${name}`, unit, ofPhase(phase, read)));
   });
@@ -125,7 +125,7 @@ export function measurementsOf(runs: readonly (readonly Run[])[]): Measurement[]
       ofAllPhases(({ cpuSeconds }) => cpuSeconds),
     ),
     row("all phases: CPU together", "s", ofAllPhases(cpuWithServer)),
-    // The peers come with a driver that has no such phase.
+    // The driver of the peers lacks this phase.
     row("all but touch: CPU together", "s", ofAllPhases(cpuWithServer, "touch")),
     row("memory at the end", "MB", memoryAtEnd),
     row("peak memory", "MB", peakMemory),

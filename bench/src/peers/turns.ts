@@ -1,25 +1,25 @@
-// Operators that are measured beside each other, several times and in turns: a machine that gets slower, or faster, does so for all alike.
+// Measures several operators repeatedly and in turns, so that changes in the speed of the machine affect all of them.
 import { medianOf, type Measurement } from "../measurement.js";
 import type { PhaseCost, PhaseName } from "./operator-phases.js";
 
-/** What every phase of one run cost. */
+/** The costs of the phases of a run. */
 export type Run = readonly PhaseCost[];
 
-/** One of the operators that are measured beside each other. */
+/** An operator that takes turns with others. */
 export interface Contestant {
   readonly name: string;
   measure(): Promise<Run>;
 }
 
-/** Who is measured, and how often; `onTurn` is told before each, `onFailure` of what could not be measured. */
+/** The options of the measurement. `onTurn` is called before each turn, and `onFailure` for each failed measurement. */
 export interface TurnsOptions {
   readonly turns: number;
   onTurn(text: string): void;
-  /** Default: the failure ends the benchmark. */
+  /** Default: the failure aborts the benchmark */
   onFailure?(text: string, error: unknown): void;
 }
 
-/** Measures all in turns; returns the runs of each in their order. What failed once is not tried again. */
+/** Measures all contestants in turns; returns the runs of each in order. A contestant that has failed is skipped in later turns. */
 export async function measureInTurns(
   contestants: readonly Contestant[],
   { turns, onTurn, onFailure }: TurnsOptions,
@@ -40,27 +40,27 @@ export async function measureInTurns(
   return measured.map(({ runs }) => runs);
 }
 
-/** Returns what reads one figure of a phase; undefined where a run does not have it. */
+/** Returns a function that reads a figure of a phase; undefined if the run does not include the phase. */
 export function ofPhase(phase: string, read: (cost: PhaseCost) => number): (run: Run) => number | undefined {
   return (run) => run.filter((cost) => cost.phase === phase).map(read)[0];
 }
 
-/** Returns what adds up one figure of all phases, but for those that are left out. */
+/** Returns a function that adds up a figure over all phases, except those in `leftOut`. */
 export function ofAllPhases(read: (cost: PhaseCost) => number, ...leftOut: readonly PhaseName[]): (run: Run) => number {
   return (run) => run.reduce((sum, cost) => (leftOut.includes(cost.phase) ? sum : sum + read(cost)), 0);
 }
 
-/** The memory after the last phase, in MB. */
+/** Returns the memory after the last phase in MB. */
 export function memoryAtEnd(run: Run): number | undefined {
   return run.at(-1)?.residentMb;
 }
 
-/** The most memory of any phase, in MB. */
+/** Returns the maximum memory of all phases in MB. */
 export function peakMemory(run: Run): number {
   return Math.max(...run.map(({ peakMb }) => peakMb));
 }
 
-/** What a row has: the median of what `read` finds in the runs of each operator, ours first. */
+/** Returns a row with the medians of a figure over the runs of each operator, ours first. */
 export function rowOf(
   runs: readonly (readonly Run[])[],
   { name, unit, read }: Pick<Measurement, "name" | "unit"> & { readonly read: (run: Run) => number | undefined },

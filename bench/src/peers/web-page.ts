@@ -1,10 +1,10 @@
 /** The namespace of all objects of the workload. */
 export const NAMESPACE = "bench";
 
-/** The path of the WebPages. */
+/** The path of the WebPage collection. */
 export const PAGES_PATH = `/apis/bench.example.com/v1/namespaces/${NAMESPACE}/webpages`;
 
-/** The paths of the four dependents of a WebPage, by plural. */
+/** The paths of the four dependents of a WebPage, by plural resource name. */
 export const childPaths: Record<string, string> = {
   configmaps: `/api/v1/namespaces/${NAMESPACE}/configmaps`,
   deployments: `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`,
@@ -12,7 +12,7 @@ export const childPaths: Record<string, string> = {
   ingresses: `/apis/networking.k8s.io/v1/namespaces/${NAMESPACE}/ingresses`,
 };
 
-/** The definition of WebPage. */
+/** The CRD of WebPage. */
 export const webPageDefinition = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -53,17 +53,17 @@ export const webPageDefinition = {
   },
 };
 
-/** The name of a WebPage and of its dependents. */
+/** Returns the name of a WebPage, which is also that of its dependents. */
 export function pageName(index: number): string {
   return `page-${String(index).padStart(5, "0")}`;
 }
 
-/** What a page shows in a version. */
+/** Returns the HTML of a page in a version. */
 export function htmlOf(version: string, name: string): string {
   return `<h1>${version} ${name}</h1>`;
 }
 
-/** A WebPage in its first version. */
+/** Returns a WebPage in its first version. */
 export function webPage(index: number): object {
   const name = pageName(index);
   return {
@@ -74,7 +74,7 @@ export function webPage(index: number): object {
   };
 }
 
-/** What the driver reads of any object. */
+/** The fields that the driver reads. */
 export interface BenchObject {
   metadata: { name: string; uid: string; generation?: number };
   data?: Record<string, string>;
