@@ -5,7 +5,7 @@ import type { FairnessReport, FairnessSettings } from "./fairness-load.js";
 const CROWD = 10_000;
 const RUNS = 3;
 
-/** Measures how long one primary waits behind ten thousand others, beside the order in which they came. */
+/** Measures how long one primary waits in a queue with ten thousand others, compared to a first-come, first-served queue. */
 export async function measureFairness(): Promise<BenchmarkResult> {
   const peer = await runScene("first-come");
   const measurements: Measurement[] = [];

@@ -1,29 +1,30 @@
-// A process in which one primary waits behind ten thousand others: of another namespace, or of a list while somebody edits it.
+// A process in which one primary waits in a queue with ten thousand others: those of another namespace, or those of an initial list during which it
+// is edited.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DecodedResource, type ObjectKey, keyOf } from "#runtime/base/kubernetes-object.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";
 import { settingsOf } from "../sync/sync-probe.js";
 
-/** Who waits behind whom. */
+/** The scenario, and the number of other primaries. */
 export interface FairnessSettings {
   readonly scene: "namespace" | "edit" | "first-come";
   readonly crowd: number;
 }
 
-/** How long the one had to wait. */
+/** The wait of the measured primary. */
 export interface FairnessReport {
   readonly waitedMs: number;
-  /** How many reconciles of others began before its own. */
+  /** The number of other reconciles that started before its own. */
   readonly before: number;
 }
 
-// As many at once as an operator has by default, each as long as a request takes.
+// The default concurrency of an operator; each reconcile takes about as long as a request.
 const CONCURRENCY = 50;
 const RECONCILE_MS = 5;
 
 const { scene, crowd } = settingsOf<FairnessSettings>();
 const primaries = new Map<ObjectKey, DecodedResource>();
-// First come, first served is what a queue does that has one line for all.
+// In the scene "first-come", all primaries are in one namespace and in the initial list, so the queue is first-come, first-served.
 const crowdNamespace = "crowd";
 const loneNamespace = scene === "namespace" ? "lone" : crowdNamespace;
 let began = 0;

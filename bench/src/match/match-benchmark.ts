@@ -15,7 +15,7 @@ const TITLES: { readonly [shape: string]: string } = {
   huge: "Deployment, 500 containers",
 };
 
-/** Measures how long it takes to find that an object is as desired, beside JOSDK's matcher if its program is there or can be built. */
+/** Measures matching a live object that equals the desired one, compared with JOSDK's matcher if its program exists or can be built. */
 export async function measureMatch({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
   const measurements: Measurement[] = [];
   const notes: string[] = [];
@@ -49,7 +49,7 @@ async function runLoad(settings: MatchSettings): Promise<MatchReport> {
   return await child.receive<MatchReport>();
 }
 
-/** The CPU per match in microseconds, by the name of the object. */
+/** Returns the CPU time per match in microseconds, by the name of the shape. */
 async function measurePeer(peerFolder: string): Promise<ReadonlyMap<string, number>> {
   const jar = process.env["JOSDK_JAR"] ?? (await buildJar(peerFolder));
   const { stdout } = await promisify(execFile)("java", ["-cp", jar, "bench.MatcherBench"]);

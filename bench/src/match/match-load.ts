@@ -1,4 +1,4 @@
-// A process that compares objects with what an API server made of them.
+// A process that matches desired objects against their live state on an API server.
 import { startApiServer } from "#apiserver/index.js";
 import { type DecodedResource, type ObjectBody, keyOf } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
@@ -12,16 +12,16 @@ import { quantile } from "../measurement.js";
 import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
 import { shapes } from "./match-shapes.js";
 
-/** What is matched. */
+/** The settings of the process. */
 export interface MatchSettings {
   readonly shape: string;
-  /** How long it warms up, and then how long a round takes. */
+  /** The durations of the warm-up and of each round. */
   readonly warmUpMs: number;
   readonly roundMs: number;
   readonly rounds: number;
 }
 
-/** What it costs, in microseconds of CPU: medians of the rounds. */
+/** CPU time per operation in microseconds: medians of the rounds. */
 export interface MatchReport {
   readonly leaves: number;
   readonly match: number;
@@ -29,7 +29,7 @@ export interface MatchReport {
 }
 
 const FIELD_MANAGER = "bench";
-// What is desired is made anew for every reconcile, so no text in it is the one that is live.
+// Each reconcile creates a new desired object, so it shares no strings with the live one. Alternate between several copies.
 const COPIES = 8;
 
 const { shape, warmUpMs, roundMs, rounds } = settingsOf<MatchSettings>();
@@ -83,7 +83,7 @@ function measure(run: () => void): number {
 function timesWithin(ms: number, run: () => void): number {
   const end = performance.now() + ms;
   let times = 0;
-  // The clock is looked at seldom beside what is measured.
+  // Check the clock rarely compared to the measured code.
   while (performance.now() < end) for (let each = 0; each < 10; each++, times++) run();
   return times;
 }

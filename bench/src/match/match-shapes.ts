@@ -1,4 +1,4 @@
-// The objects that are matched; the first two are those of the peer.
+// The objects to match. The first two are also those of the peer's benchmark.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 
 type Content = { readonly [member: string]: unknown };
@@ -14,7 +14,7 @@ function deployment(podSpec: Content): KubernetesObject {
   return { apiVersion: "apps/v1", kind: "Deployment", metadata, spec } as KubernetesObject;
 }
 
-/** The Deployment that every operator of the peers writes: 22 leaf fields. */
+/** The Deployment of the peer workload: 22 leaf fields. */
 function contract(): KubernetesObject {
   const web = {
     name: "web",
@@ -41,7 +41,7 @@ function container(index: number, { settings, mounts }: { settings: number; moun
   };
 }
 
-/** The Deployment of the peer's benchmark: three containers and 201 leaf fields. */
+/** The large Deployment of the peer's benchmark: three containers and 201 leaf fields. */
 function large(): KubernetesObject {
   return deployment({
     serviceAccountName: "web",
@@ -56,7 +56,7 @@ function huge(): KubernetesObject {
   return deployment({ containers: times(500, (index) => container(index, { settings: 2, mounts: 0 })) });
 }
 
-/** A ConfigMap with a megabyte in sixteen files. */
+/** A ConfigMap with 1 MB in sixteen files. */
 function megabyte(): KubernetesObject {
   const data = Object.fromEntries(
     times(16, (index) => [`file-${index}.txt`, `${index} `.repeat(65_000 / `${index} `.length)]),
@@ -69,5 +69,5 @@ function megabyte(): KubernetesObject {
   } as KubernetesObject;
 }
 
-/** What is matched, by the name that the peer gives it if it has it. */
+/** The objects to match, by the name that the peer uses if it has the same one. */
 export const shapes: { readonly [name: string]: () => KubernetesObject } = { large, contract, megabyte, huge };

@@ -1,33 +1,33 @@
-// A process that tells a controller of events as fast as it can take them.
+// A process that sends events to a controller as fast as it can process them.
 import { type DecodedResource, type ObjectKey, keyOf } from "#runtime/base/kubernetes-object.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";
 import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
 
-/** What is told, and how often. */
+/** The kind and number of events. */
 export interface QueueSettings {
   readonly kind: "primary" | "secondary";
   readonly events: number;
   readonly primaries: number;
 }
 
-/** What the events cost. */
+/** The cost of the events. */
 export interface QueueReport {
   readonly events: number;
   readonly reconciles: number;
   readonly cpuSeconds: number;
 }
 
-/** An event that is still to be told. */
+/** An event to send. */
 interface Event {
   readonly key: ObjectKey;
-  /** What the primary is now. */
+  /** The new state of the primary. */
   readonly entry: DecodedResource;
 }
 
-// As many as come in one piece of a watch.
+// The number of events in a chunk of a watch.
 const EVENTS_PER_TURN = 100;
 const NAMESPACES = 20;
-// Enough for V8 to compile what there is to compile.
+// Suffices for V8 to compile the hot code.
 const WARM_UP_SHARE = 0.1;
 
 const { kind, events, primaries: count } = settingsOf<QueueSettings>();
@@ -51,7 +51,7 @@ const report: QueueReport = { events, cpuSeconds: await measure(events), reconci
 process.send!(report);
 await controller.stop(0);
 
-/** Returns the CPU seconds that events cost, from being told to the end of the last reconcile; what makes them does not count. */
+/** Returns the CPU time of the events in seconds, until the end of the last reconcile; excludes the creation of the events. */
 async function measure(total: number): Promise<number> {
   let seconds = 0;
   for (let told = 0; told < total; told += count) {
@@ -65,7 +65,7 @@ async function measure(total: number): Promise<number> {
   return seconds;
 }
 
-/** Makes events of as many primaries, in another order than that in which they are stored. */
+/** Creates events for different primaries, in another order than that of the store. */
 function createEvents(total: number): Event[] {
   generation++;
   return Array.from({ length: total }, (_, index) => {
@@ -89,7 +89,7 @@ async function tell(round: readonly Event[]): Promise<void> {
   }
 }
 
-// Each primary has one event in a round, and after it a reconcile.
+// In each round, each primary gets one event and therefore one reconcile.
 async function drain(until: number): Promise<void> {
   while (reconciles < until) await nextTurn();
 }

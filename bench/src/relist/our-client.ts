@@ -1,4 +1,4 @@
-// A client whose watch expires: the runtime's informer and cache.
+// The runtime's informer and cache as a client whose watch expires.
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";

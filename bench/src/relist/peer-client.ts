@@ -1,4 +1,4 @@
-// A client whose watch expires: the informer of client-node.
+// The informer of client-node as a client whose watch expires.
 import { settingsOf } from "../sync/sync-probe.js";
 import { createDeploymentInformer } from "../sync/peer-informer.js";
 import { measureRelist, type RelistSettings } from "./relist-probe.js";
@@ -7,5 +7,5 @@ const settings = settingsOf<RelistSettings>();
 const progress = { changes: 0 };
 const informer = createDeploymentInformer(settings, () => void progress.changes++);
 await informer.start();
-// It does not say when a list has arrived; the last of the changed objects is the last that it tells of.
+// The informer does not signal the end of a list, so wait for all changes: the last changed object is also the last event.
 await measureRelist(progress, () => progress.changes >= settings.objects + settings.changed);

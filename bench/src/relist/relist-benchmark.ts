@@ -1,4 +1,4 @@
-// The watch of many objects expires, so that the whole state has to be read again beside the one that is known.
+// The watch of many objects expires, so that the client relists while it still holds the old state.
 import { startChild } from "../child.js";
 import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
 import { startSyntheticServer } from "../sync/server-process.js";
@@ -9,7 +9,7 @@ const CHANGED = 500;
 const RUNS = 3;
 const NODE_ARGUMENTS = ["--max-semi-space-size=32", "--expose-gc"];
 
-/** Measures a relist by WatchList and by pages, and the peer's, which knows neither. */
+/** Measures a relist by WatchList and by paginated lists, and that of the peer, which supports neither. */
 export async function measureRelist(): Promise<BenchmarkResult> {
   const sides = { watchList: [] as RelistReport[], pages: [] as RelistReport[], peer: [] as RelistReport[] };
   for (let run = 0; run < RUNS; run++) {

@@ -1,18 +1,18 @@
-// What a client does beside its work while the whole state is read again: it finds out how much memory that takes.
+// Measures the memory of a client while it relists.
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cpuSeconds, heapMb, statusMb } from "../sync/sync-probe.js";
 
-/** What a client is told at its start. */
+/** The settings of a client. */
 export interface RelistSettings {
   readonly url: string;
   readonly ca: string;
   readonly objects: number;
-  /** How many objects change while nobody watches. */
+  /** The number of objects that change while the watch is closed. */
   readonly changed: number;
 }
 
-/** What reading the whole state again cost. */
+/** The cost of a relist. */
 export interface RelistReport {
   readonly steadyMb: number;
   readonly peakMb: number;
@@ -20,13 +20,13 @@ export interface RelistReport {
   readonly heapMb: number;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** How many changes were told. */
+  /** The number of events that were delivered. */
   readonly changes: number;
 }
 
 const SETTLE_MS = 1_500;
 
-/** Waits until nothing is left of what went before, as a process that has been idle for a while has done. */
+/** Collects garbage repeatedly, so that the process reaches the state of an idle one. Returns the heap size in MB. */
 async function settle(): Promise<number> {
   for (let pass = 0; pass < 3; pass++) {
     heapMb();
@@ -35,11 +35,11 @@ async function settle(): Promise<number> {
   return heapMb();
 }
 
-/** Measures what comes between a settled process and the moment when `isDone` says so; asks the parent to let the watch expire. */
+/** Measures a relist until `isDone` returns true; requests the expiry of the watch from the parent process. */
 export async function measureRelist(progress: { changes: number }, isDone: () => boolean): Promise<void> {
   const steadyHeapMb = await settle();
   const before = { changes: progress.changes, cpu: cpuSeconds(), rss: statusMb("VmRSS"), at: performance.now() };
-  // From here on the kernel's high-water mark counts anew.
+  // Resets the peak memory (VmHWM) that the kernel records.
   writeFileSync("/proc/self/clear_refs", "5");
   process.send!({});
   while (!isDone()) await sleep(5);

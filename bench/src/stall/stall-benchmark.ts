@@ -1,4 +1,4 @@
-// How long the event loop of an operator stands still for what is large; whatever else waits for it meanwhile: leases, watches, probes.
+// How long large objects block the event loop of an operator. Everything else waits in the meantime: leases, watches, and probes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startApiServer } from "#apiserver/index.js";
 import { type Child, startChild } from "../child.js";
@@ -16,7 +16,7 @@ const CASES: { readonly [name in StallCase]: string } = {
 const READ_MS = 250;
 const QUIET_READS = 8;
 
-/** Measures the longest stall and the CPU of each change. */
+/** Measures the longest stall and the CPU time of each change. */
 export async function measureStall(): Promise<BenchmarkResult> {
   const measurements: Measurement[] = [];
   for (const name of Object.keys(CASES) as StallCase[]) {
@@ -77,7 +77,7 @@ function holderOf(): object {
   return { apiVersion: "bench.example.com/v1", kind: "Holder", metadata, spec: { version: 1 } };
 }
 
-/** Waits until so many reconciles have ended and nothing is done any more. */
+/** Waits until this number of reconciles has ended and the operator is idle. */
 async function settle(child: Child, reconciles: number): Promise<StallReport> {
   let last = await ask(child, "read");
   for (let quiet = 0; quiet < QUIET_READS || last.reconciles < reconciles;) {

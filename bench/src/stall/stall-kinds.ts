@@ -1,18 +1,18 @@
-// The kinds and the dependents of the benchmark of stalls.
+// The kinds and dependents of the stall benchmark.
 import type { KubernetesObject } from "@gen-operator/runtime/codegen";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, customDefinition } from "#test/support/kinds/kind-definitions.js";
 
-/** The primary: it says which version its dependents have. */
+/** The primary. Its spec contains the version of its dependents. */
 export interface Holder extends KubernetesObject {
   spec: { version: number };
 }
 
-/** What is large: the items of a bulk dependent, a list that is written by PUT, or one object. */
+/** The large data: the items of a bulk dependent, a list that is written by PUT, or a single object. */
 export type StallCase = "bulk" | "list" | "object";
 
-/** How many items there are of everything. */
+/** The number of items in each case. */
 export const ITEMS = 10_000;
 
 /** The namespace of all objects of the benchmark. */
@@ -22,7 +22,7 @@ const number = { type: "integer" };
 const texts = { type: "object", additionalProperties: { type: "string" } };
 const items = { type: "array", items: { type: "object", properties: { name: { type: "string" }, value: number } } };
 
-/** The definitions of the primary and of what holds a list or texts. */
+/** The CRDs of the primary, and of the dependent with a list or strings. */
 export const crds = [
   crdOf("Holder", "holders", { version: number }),
   crdOf("Shelf", "shelves", { items, texts }),
@@ -77,7 +77,7 @@ export function controllerOf(name: StallCase): ControllerDefinition {
   };
 }
 
-/** The paths of the primary, and of a dependent of a case: the first item, or the one object. */
+/** Returns the paths of the primaries and of one dependent: the first item, or the single object. */
 export function pathsOf(name: StallCase): { readonly holders: string; readonly dependent: string } {
   const custom = `/apis/bench.example.com/v1/namespaces/${NAMESPACE}`;
   const dependent =
@@ -93,7 +93,7 @@ function nameOf(index: number): string {
   return `item-${String(index).padStart(5, "0")}`;
 }
 
-// As many as make 1.4 MB together with their names and what is managed of them.
+// A string such that all items, including their names and managed fields, take 1.4 MB.
 function textOf(index: number, version: number): string {
   return `${index === 7 ? version : index} `.padEnd(100, "x");
 }

@@ -1,11 +1,11 @@
-// An operator in a process of its own, which watches over its event loop.
+// An operator in a separate process that monitors its event loop.
 import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createConnection, createLogger, createOperator } from "@gen-operator/runtime";
 import { cpuSeconds, settingsOf, statusMb } from "../sync/sync-probe.js";
 import { controllerOf, type StallCase } from "./stall-kinds.js";
 
-/** What the operator is told at its start. */
+/** The settings of the operator. */
 export interface StallSettings {
   readonly name: StallCase;
   readonly url: string;
@@ -13,14 +13,14 @@ export interface StallSettings {
   readonly ca?: string;
 }
 
-/** What was measured since the last reset. */
+/** The figures since the last reset. */
 export interface StallReport {
   readonly stallMs: number;
-  /** The CPU of the main thread in the longest turn: what other processes took of the machine is not in it. */
+  /** The CPU time of the main thread in the longest turn of the event loop; unlike stallMs, it is not affected by other processes. */
   readonly turnMs: number;
   readonly cpuSeconds: number;
   readonly peakMb: number;
-  /** How many reconciles ended and requests were answered, from the start on. */
+  /** The number of completed reconciles and requests since the start. */
   readonly done: number;
   readonly reconciles: number;
 }

@@ -1,22 +1,22 @@
-// Deployments as an API server sends them, 4.5 kB each, two fifths of which are managed fields. They are written by overwriting digits
-// in a copy of one text, so that the server costs next to nothing beside its clients.
+// Deployments as an API server sends them: 4.5 kB each, two fifths of which are managed fields. They are written by overwriting digits in a copy of a
+// template, so that the server uses little CPU time compared to its clients.
 
-/** How many objects there are in each namespace, and how many Deployments belong to one owner. */
+/** The number of Deployments of each owner. */
 export const DEPLOYMENTS_PER_OWNER = 10;
 
-/** The number of namespaces that the Deployments are spread over. */
+/** The number of namespaces that the Deployments are distributed over. */
 export const NAMESPACES = 20;
 
-/** What tells one Deployment from the others. */
+/** The numbers that distinguish a Deployment. */
 export interface DeploymentNumbers {
   readonly index: number;
   readonly version: number;
 }
 
-/** Writes Deployments, each as long as the other. */
+/** Writes Deployments of equal length. */
 export interface DeploymentText {
   readonly length: number;
-  /** Writes one at `offset`. */
+  /** Writes a Deployment at `offset`. */
   write(target: Buffer, offset: number, numbers: DeploymentNumbers): void;
 }
 
@@ -25,7 +25,7 @@ const OWNER = "@@@@@@";
 const NAMESPACE = "~~";
 const VERSION = "^^^^^^^^";
 
-/** Prepares a text around each Deployment, such as the event that it is in; `hasType` says whether the object states its own type. */
+/** Creates a template with text around each Deployment, such as that of a watch event. `hasType` includes apiVersion and kind. */
 export function createDeploymentText({
   before = "",
   after = "",
@@ -50,17 +50,17 @@ export function createDeploymentText({
   };
 }
 
-/** The namespace of the owners and their Deployments, as the text has it. */
+/** Returns the namespace of an owner and its Deployments. */
 export function namespaceOf(owner: number): string {
   return `team-${String(owner % NAMESPACES).padStart(2, "0")}`;
 }
 
-/** The name of an owner, as the text has it. */
+/** Returns the name of an owner. */
 export function ownerName(owner: number): string {
   return `shop-${String(owner).padStart(6, "0")}`;
 }
 
-// Every mark is overwritten with as many digits, most of them zeros, which are there already after the first object.
+// Overwrites each placeholder with as many digits. The leading zeros remain from the first object.
 function writeDigits(target: Buffer, end: number, value: number): void {
   for (let place = end - 1; ; place--) {
     const byte = target[place];

@@ -1,4 +1,4 @@
-// A client under measurement: the runtime's informer, cache and view.
+// The runtime's informer, cache, and view as a client to measure.
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";

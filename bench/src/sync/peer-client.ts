@@ -1,4 +1,4 @@
-// A client under measurement: the informer of client-node.
+// The informer of client-node as a client to measure.
 import { createDeploymentInformer } from "./peer-informer.js";
 import { ShopQueue } from "./shop-queue.js";
 import { createProbe, settingsOf, type SyncSettings } from "./sync-probe.js";

@@ -1,6 +1,6 @@
 import { AppsV1Api, type Informer, KubeConfig, makeInformer, type V1Deployment } from "@kubernetes/client-node";
 
-/** Creates an informer of @kubernetes/client-node as its documentation shows; `onChange` is called for what is new or changed. */
+/** Creates an informer of @kubernetes/client-node as in its documentation. `onChange` is called for added and changed objects. */
 export function createDeploymentInformer(
   { url, ca }: { readonly url: string; readonly ca: string },
   onChange: (object: V1Deployment) => void,

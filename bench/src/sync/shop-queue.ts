@@ -1,6 +1,6 @@
 const LONGEST_TURN_MS = 10;
 
-/** Reconciles owners, each once however often it was added, without doing anything; what both clients do with a change. */
+/** A queue of owners with no-op reconciles; an owner that is added several times is reconciled once. Both clients use it. */
 export class ShopQueue {
   readonly #waiting = new Set<string>();
   readonly #onReconciled: (isIdle: boolean) => void;

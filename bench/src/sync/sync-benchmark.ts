@@ -1,6 +1,5 @@
-// The whole state of many objects and then many events, on the runtime's informer and on that of client-node, with the same work behind
-// each: the owner of the object, a queue that has each owner once, a reconcile that finds nothing to do. The runtime's own queue and
-// controller are measured by themselves.
+// An initial list of many objects followed by many events, on the runtime's informer and on that of client-node. Both do the same work for each
+// event: they look up the owner, enqueue it once, and reconcile it as a no-op. The queue and controller of the runtime are measured separately.
 import { startChild } from "../child.js";
 import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
 import type { SyncReport } from "./sync-probe.js";
@@ -9,14 +8,14 @@ import { startSyntheticServer } from "./server-process.js";
 const OBJECTS = 50_000;
 const EVENTS = 100_000;
 const RUNS = 3;
-// For both: the young generation's default of 16 MB makes V8 copy what a burst of events keeps for good.
+// For both clients: with the default young generation of 16 MB, V8 copies long-lived objects of a burst of events.
 const NODE_ARGUMENTS = ["--max-semi-space-size=32", "--expose-gc"];
 const CLIENTS = {
   ours: new URL("./our-client.js", import.meta.url),
   peer: new URL("./peer-client.js", import.meta.url),
 };
 
-/** Measures both clients in turn, so that what else the machine does concerns both. */
+/** Measures both clients in turns, so that other load on the machine affects both. */
 export async function measureSync(): Promise<BenchmarkResult> {
   const reports: Record<keyof typeof CLIENTS, SyncReport[]> = { ours: [], peer: [] };
   for (let run = 0; run < RUNS; run++)

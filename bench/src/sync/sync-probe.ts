@@ -1,8 +1,8 @@
-// What a client under measurement does besides its work: it watches over itself and reports to its parent.
+// Measures a client from within its process, and reports to the parent process.
 import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
-/** What a client is told at its start. */
+/** The settings of a client. */
 export interface SyncSettings {
   readonly url: string;
   readonly ca: string;
@@ -10,7 +10,7 @@ export interface SyncSettings {
   readonly events: number;
 }
 
-/** What the synchronisation and the events cost a client. */
+/** The cost of the initial list and of the events. */
 export interface SyncReport {
   readonly syncedSeconds: number;
   readonly syncedCpuSeconds: number;
@@ -24,31 +24,31 @@ export interface SyncReport {
 
 const RESOLUTION_MS = 5;
 
-/** The settings that the parent gave. */
+/** Returns the settings that the parent process passed as an argument. */
 export function settingsOf<Settings>(): Settings {
   return JSON.parse(process.argv[2]!) as Settings;
 }
 
-/** The CPU seconds that this process has used, with all of its threads. */
+/** Returns the CPU time of this process in seconds, including all threads. */
 export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 }
 
-/** Reads a figure of this process from the kernel, in megabytes. */
+/** Reads a memory figure of this process from /proc, in MB. */
 export function statusMb(field: "VmHWM" | "VmRSS"): number {
   const kilobytes = new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(readFileSync("/proc/self/status", "utf8"))?.[1];
   return Number(kilobytes) / 1024;
 }
 
-/** What is in use on V8's heap, and outside of it on its behalf, after a collection; needs --expose-gc. */
+/** Returns the used heap and external memory after a garbage collection, in MB. Requires --expose-gc. */
 export function heapMb(): number {
   globalThis.gc!();
   const { heapUsed, external } = process.memoryUsage();
   return (heapUsed + external) / 2 ** 20;
 }
 
-/** Measures a client that calls `onSynced` and `onReconciled`; reports when all events have been reconciled. */
+/** Measures a client that calls `onSynced`, `onChange`, and `onReconciled`; reports once all events have been reconciled. */
 export function createProbe({ objects, events }: SyncSettings) {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
@@ -57,7 +57,7 @@ export function createProbe({ objects, events }: SyncSettings) {
   let seen = 0;
   let isReported = false;
   let reconciles = 0;
-  /** Reports once, when nothing is to come and nothing is left. */
+  /** Reports once, after all events have been received and reconciled. */
   const reportIfDone = (isIdle: boolean) => {
     if (synced === undefined || seen < objects + events || !isIdle || isReported) return;
     isReported = true;
@@ -75,14 +75,14 @@ export function createProbe({ objects, events }: SyncSettings) {
     process.send!(report);
   };
   return {
-    /** The whole state is known. */
+    /** Called when the initial list is complete. */
     onSynced() {
       synced = { at: performance.now(), cpu: cpuSeconds() };
       process.send!({});
     },
-    /** A change arrived. */
+    /** Called for each change. */
     onChange: () => void seen++,
-    /** A reconcile ended; `isIdle` says whether none is left. */
+    /** Called after each reconcile; `isIdle` tells whether the queue is empty. */
     onReconciled(isIdle: boolean) {
       reconciles++;
       reportIfDone(isIdle);

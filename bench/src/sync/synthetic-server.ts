@@ -1,5 +1,5 @@
-// An API server over TLS with tens of thousands of Deployments, in a process of its own. It knows LIST in pages, WATCH and WatchList, and
-// does what its parent tells it: send so many events to every watch, or end all watches because their version expired.
+// An API server over TLS with tens of thousands of Deployments, in a separate process. It supports paginated LIST, WATCH, and WatchList. Its parent
+// process can make it send events to its only watch, or expire all watches.
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -8,13 +8,13 @@ import type { Writable } from "node:stream";
 import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { createDeploymentText, type DeploymentText } from "./deployment-text.js";
 
-/** What the parent may ask for. */
+/** The commands of the parent process. */
 export type ServerCommand =
   | { readonly kind: "events"; readonly count: number }
-  /** Ends all watches with 410; `changed` says how many objects changed unseen. */
+  /** Ends all watches with 410 Gone; `changed` is the number of objects that change without an event. */
   | { readonly kind: "expire"; readonly changed: number };
 
-/** How the server starts. */
+/** The settings of the server. */
 export interface ServerSettings {
   readonly objects: number;
   readonly hasWatchList: boolean;
@@ -33,7 +33,7 @@ const added = createEventText("ADDED");
 const modified = createEventText("MODIFIED");
 const item = createDeploymentText({ hasType: false, after: "," });
 
-/** An event as one chunk of a chunked answer. */
+/** Creates an event as a chunk of a chunked response. */
 function createEventText(type: string): DeploymentText {
   const before = `{"type":"${type}","object":`;
   const after = "}\n";
@@ -42,11 +42,11 @@ function createEventText(type: string): DeploymentText {
 }
 
 function write(target: Writable, bytes: Buffer | string): Promise<void> {
-  // The callback is called with an error, too: then there is nobody to write to.
+  // The callback is also called after an error, when the connection is closed.
   return new Promise((resolve) => void target.write(bytes, () => resolve()));
 }
 
-// Each event is a write, and so a TLS record, of its own, as it is when kube-apiserver flushes what it has encoded.
+// Writes each event separately, and so as its own TLS record, as kube-apiserver does when it flushes after each event.
 async function writeEvents(socket: Socket, text: DeploymentText, indexes: Iterable<number>): Promise<void> {
   for (const index of indexes) {
     const bytes = Buffer.allocUnsafe(text.length);
@@ -105,7 +105,7 @@ async function answerList(query: URLSearchParams, response: ServerResponse): Pro
     const bytes = Buffer.allocUnsafe((end - start) * item.length);
     for (let index = start; index < end; index++)
       item.write(bytes, (index - start) * item.length, { index, version: versions[index]! });
-    // The last one is followed by no comma.
+    // Remove the comma after the last item.
     const part = end === to ? bytes.subarray(0, -1) : bytes;
     await write(response, part);
     if (response.destroyed) return;
@@ -133,7 +133,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 async function sendEvents(count: number): Promise<void> {
   function* changed(): Iterable<number> {
     for (let event = 0; event < count; event++) {
-      // Neighbours in the stream belong to different owners, and every object has its turn.
+      // Consecutive events belong to different owners, and all objects take turns.
       const index = (event * 7_919) % objects;
       versions[index] = ++version;
       yield index;

@@ -1,4 +1,4 @@
-// An operator that keeps the graph of ConfigMaps of each Graph; the argument says which shape. Tells each reconcile by a line.
+// An operator that manages a graph of ConfigMaps for each Graph. The argument is the shape. Prints a line for each reconcile.
 import { createLogger, noUpdate, runOperator } from "@gen-operator/runtime";
 import { defineController, defineWorkflow } from "@gen-operator/runtime/codegen";
 import { ConfigMap } from "#webpage/generated/index.js";
@@ -17,7 +17,7 @@ function workflowOf(shape: Shape) {
         metadata: { name: `${primary.metadata.name}-${node}`, labels: { bench: NAME } },
         data: { node },
       }),
-      // The names of a chain are part of its type, and those of a loop are not known to the compiler.
+      // The type of a workflow contains the names of its dependents, which the compiler does not know in a loop.
       dependsOn: dependsOn as never[],
     };
     workflow = workflow.dependent(node as string, options) as never;
@@ -36,5 +36,5 @@ const controller = defineController({
   },
 });
 
-// The argument is the shape, and no flag of the operator.
+// The argument is the shape, so it must not be parsed as a flag of the operator.
 await runOperator([controller], { args: [], logger: createLogger("warn") });

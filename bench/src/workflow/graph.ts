@@ -1,4 +1,4 @@
-// The primary of the workflow benchmarks: its spec says nothing about its dependents, so a new generation changes nothing of them.
+// The primary of the workflow benchmarks. Its spec does not affect its dependents, so a new generation does not change them.
 import { createResource, defineResource } from "@gen-operator/runtime/codegen";
 import type { KubernetesObject, ObjectMeta, ResourceDefinition } from "@gen-operator/runtime/codegen";
 
@@ -28,13 +28,13 @@ export class Graph implements KubernetesObject {
   }
 }
 
-/** The path of the Graphs. */
+/** The path of the Graph collection. */
 export const GRAPHS_PATH = `/apis/bench.example.com/v1/namespaces/${NAMESPACE}/graphs`;
 
-/** The path of what they depend on. */
+/** The path of the ConfigMap collection, which contains the dependents. */
 export const MAPS_PATH = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 
-/** The definition of Graph. */
+/** The CRD of Graph. */
 export const graphDefinition = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",

@@ -1,7 +1,7 @@
 import { assert, suite } from "#test/support/suite.js";
 import { chain, fan, grid, type Shape, shapeOf } from "./shapes.js";
 
-/** Whether each node comes after those that it depends on. */
+/** Returns whether each node follows its dependencies. */
 function isOrdered(shape: Shape): boolean {
   const names = [...shape.keys()];
   return [...shape].every(([name, needed]) => needed.every((each) => names.indexOf(each) < names.indexOf(name)));

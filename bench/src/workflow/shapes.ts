@@ -1,14 +1,13 @@
-/** The nodes of a graph, each with those that it depends on, in an order in which they can be created. */
+/** The dependencies of each node of a graph, in topological order. */
 export type Shape = ReadonlyMap<string, readonly string[]>;
 
-/** The shapes that are measured; those of josdk-workflow have the same names. */
+/** The shapes to measure; josdk-workflow has the same ones with the same names. */
 export type ShapeName = "chain" | "fan" | "grid";
 
 const CHAIN_DEPTH = 10;
 const FAN_WIDTH = 100;
 const GRID_SIDE = 10;
 
-/** Returns a shape by its name. */
 export function shapeOf(name: ShapeName): Shape {
   switch (name) {
     case "chain":
@@ -20,17 +19,17 @@ export function shapeOf(name: ShapeName): Shape {
   }
 }
 
-/** Each node depends on the one before. */
+/** A graph in which each node depends on the previous one. */
 export function chain(depth: number): Shape {
   return new Map(indexes(depth).map((index) => [`n${index}`, index === 0 ? [] : [`n${index - 1}`]]));
 }
 
-/** No node depends on another. */
+/** A graph without dependencies. */
 export function fan(width: number): Shape {
   return new Map(indexes(width).map((index) => [`n${index}`, []]));
 }
 
-/** Each node depends on its left and its upper neighbour. */
+/** A graph in which each node depends on its left and upper neighbors. */
 export function grid(side: number): Shape {
   const name = (row: number, column: number) => `n${row}-${column}`;
   const needed = (row: number, column: number) => [

@@ -1,4 +1,4 @@
-// Three graphs of dependents on an operator of ours and on one written with JOSDK (bench/josdk-workflow), on the same API server.
+// Three graphs of dependents on our operator and on a JOSDK operator (bench/josdk-workflow), with the same API server.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const TITLES: { readonly [Shape in ShapeName]: string } = {
   grid: "grid of 10 × 10",
 };
 
-/** Measures both operators on each graph; the peer is left out, and that is said, where it cannot be built. */
+/** Measures both operators on each graph. If the peer cannot be built, it is skipped and a note is added. */
 export async function measureWorkflow(): Promise<BenchmarkResult> {
   if (process.platform !== "linux") throw new Error("this benchmark reads /proc and runs on Linux only");
   const notes: string[] = [];

@@ -1,4 +1,4 @@
-// Drives one operator through three rounds on a graph: one primary, twenty more, and those twenty again with nothing to do.
+// Measures an operator in three rounds on a graph: one primary, twenty more, and those twenty again with nothing to do.
 import { readFile } from "node:fs/promises";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -10,26 +10,26 @@ import { readUsage } from "../operators/process-usage.js";
 import { type RequestCounts, subtract } from "../operators/request-counts.js";
 import { graphDefinition, GRAPHS_PATH, MAPS_PATH, NAMESPACE } from "./graph.js";
 
-/** What a round cost, with what the operator did until all was quiet. */
+/** The cost of a round, including the requests until the operator is idle. */
 export interface RoundCost {
-  /** Until all dependents existed and each primary was reconciled, without what followed. */
+  /** The time until all dependents existed and each primary was reconciled. */
   readonly wallMs: number;
   readonly cpuSeconds: number;
   readonly serverCpuSeconds: number;
   readonly requests: RequestCounts;
-  /** How often the reconciler was called. */
+  /** The number of calls of the reconciler. */
   readonly reconciles: number;
   readonly peakMb: number;
 }
 
-/** The rounds, in their order. */
+/** The rounds, in order. */
 export interface GraphCosts {
   readonly first: RoundCost;
   readonly many: RoundCost;
   readonly again: RoundCost;
 }
 
-/** How many primaries the second and the third round have. */
+/** The number of primaries in the second and third rounds. */
 export const MANY = 20;
 
 const CONCURRENCY = 20;
@@ -40,11 +40,11 @@ interface Run {
   readonly cluster: CountedCluster;
   readonly operator: OperatorProcess;
   readonly logFile: string;
-  /** How many dependents there are. */
+  /** Returns the number of existing dependents. */
   seen(): number;
 }
 
-/** Runs an operator that keeps `nodes` dependents for each primary. */
+/** Measures an operator that manages `nodes` dependents for each primary. */
 export async function measureGraph(
   command: OperatorCommand,
   { nodes, logFile }: { nodes: number; logFile: string },
@@ -89,7 +89,7 @@ export async function measureGraph(
 
 interface Round {
   readonly primaries: number;
-  /** How many dependents there are in the end, of all rounds. */
+  /** The number of dependents after the round, including those of previous rounds. */
   readonly dependents: number;
   act(): Promise<unknown>;
 }
@@ -142,7 +142,7 @@ async function isWatched({ cluster, operator }: Run): Promise<boolean> {
   return (await cluster.openWatches("graphs")) > 0;
 }
 
-// A new generation, which changes nothing of what is desired: both sides reconcile for it.
+// Creates a new generation without changing the desired state; both operators reconcile it.
 function touch(cluster: CountedCluster, name: string): Promise<unknown> {
   return cluster.send({
     verb: "PATCH",
