@@ -1,5 +1,5 @@
-// npm run bench -- [NAME...] [--json FILE] [--count N] [--turns N] [--peer-dir FOLDER] measures ours and a peer in the same run and prints both.
-// It asserts nothing: what is fast enough depends on the machine.
+// npm run bench -- [NAME...] [--json FILE] [--count N] [--turns N] [--peer-dir FOLDER] measures our packages and peers in the same run, and prints
+// the results. There are no thresholds, because they would depend on the machine.
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -24,13 +24,13 @@ import { measureStall } from "./stall/stall-benchmark.js";
 import { measureWorkflow } from "./workflow/workflow-benchmark.js";
 import { measureSync } from "./sync/sync-benchmark.js";
 
-/** What all benchmarks are told. */
+/** The options of all benchmarks. */
 export interface BenchmarkOptions {
-  /** How many custom resources an operator gets. */
+  /** The number of custom resources that each operator reconciles. */
   count: number;
-  /** The folder with the sources of the operators that ours is compared with, one folder each. */
+  /** The folder with the sources of peer operators, one folder each. */
   peerFolder: string;
-  /** How often each of several operators is measured, in turns. */
+  /** The number of measurements of each operator when several take turns. */
   turns: number;
 }
 
@@ -104,7 +104,7 @@ async function main(args: string[]): Promise<void> {
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(reportOf(results), null, 2)}\n`);
 }
 
-/** A benchmark that cannot be taken here must not cost the results of the others. */
+/** Catches the failure of a benchmark, so that the results of the others are still printed. */
 async function measure(name: string, options: BenchmarkOptions): Promise<BenchmarkResult | undefined> {
   try {
     return await benchmarks[name]?.measure(options);

@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** A program of this benchmark that runs as a process of its own and talks by messages. */
+/** A program that runs as a child process and communicates by IPC messages. */
 export interface Child extends AsyncDisposable {
   send(message: object): void;
-  /** The next message; rejects if the process ends instead. */
+  /** Waits for the next message; rejects if the process exits first. */
   receive<Message>(): Promise<Message>;
 }
 
-/** Starts `module` with its settings as the only argument. */
+/** Starts `module` as a child process; its only argument is `settings` as JSON. */
 export function startChild(module: URL, settings: object, nodeArguments: readonly string[] = []): Child {
   const child: ChildProcess = fork(fileURLToPath(module), [JSON.stringify(settings)], {
     execArgv: [...nodeArguments],

@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 
-/** What is watched. */
+/** The watched kind. */
 export const deployments: ResourceDefinition = {
   group: "apps",
   version: "v1",
@@ -13,7 +13,7 @@ export const deployments: ResourceDefinition = {
   schema: { type: "object" },
 };
 
-/** What the Deployments belong to. */
+/** The owners of the Deployments. */
 export const shops: ResourceDefinition = {
   ...deployments,
   group: "example.com",

@@ -1,14 +1,14 @@
 import * as http from "node:http";
 import * as https from "node:https";
 
-/** What is needed to speak to an API server. */
+/** The connection to an API server. */
 export interface Connection {
   url: string;
   token: string;
   ca?: string;
 }
 
-/** A request under load; the body is sent as it is. */
+/** A request of a load test. The body is sent unchanged. */
 export interface LoadRequest {
   method: string;
   path: string;
@@ -16,16 +16,16 @@ export interface LoadRequest {
   contentType?: string;
 }
 
-/** Sends requests over kept connections. */
+/** Sends requests over keep-alive connections. */
 export interface LoadClient {
-  /** The text of the answer; an answer that is no success is an error. */
+  /** Returns the body of the response; rejects for error responses. */
   send(request: LoadRequest): Promise<string>;
-  /** Calls `onLine` with every line of a watch until the returned function is called, and `onEnd` if the server ends it. */
+  /** Calls `onLine` with each line of a watch until the returned function is called, and `onEnd` if the server ends the watch. */
   watch(path: string, onLine: (line: string) => void, onEnd?: () => void): Promise<() => void>;
   close(): void;
 }
 
-/** Creates a client with so many connections for requests; every watch has one of its own. */
+/** Creates a client with a number of connections for requests. Each watch has its own connection. */
 export function createLoadClient(
   { url, token, ca }: Connection,
   connections: number,
@@ -83,7 +83,7 @@ export function createLoadClient(
   };
 }
 
-/** Runs `work` for 0 to count - 1, so many at once. */
+/** Calls `work` with 0 to `count` - 1, up to `concurrency` calls at a time. */
 export async function inParallel(
   count: number,
   concurrency: number,
@@ -96,7 +96,7 @@ export async function inParallel(
   await Promise.all(Array.from({ length: Math.min(concurrency, count) }, worker));
 }
 
-// An iterator would cost as much as all else here.
+// An async iterator would cost as much as everything else here.
 function readText(response: http.IncomingMessage): Promise<string> {
   return new Promise((done, fail) => {
     const chunks: Buffer[] = [];

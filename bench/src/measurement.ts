@@ -1,25 +1,25 @@
-/** One figure of ours, beside those of peers, taken in the same run. */
+/** A figure of ours and of the peers, measured in the same run. */
 export interface Measurement {
   name: string;
   unit: string;
-  /** Absent where it could not be taken. */
+  /** Undefined if it could not be measured. */
   ours?: number;
-  /** In the order of the peers of the benchmark; undefined where it could not be taken. */
+  /** In the order of the peers of the benchmark; undefined if it could not be measured. */
   peers?: readonly (number | undefined)[];
   better: "lower" | "higher";
 }
 
-/** The figures of one benchmark. */
+/** The results of a benchmark. */
 export interface BenchmarkResult {
   benchmark: string;
-  /** What ours is compared with. */
+  /** The names of the peers. */
   peers: readonly string[];
-  /** What a reader has to know to judge the figures. */
+  /** Facts that are needed to interpret the figures. */
   notes: string[];
   measurements: Measurement[];
 }
 
-/** Renders the figures of a benchmark as a table of Markdown, with the notes below. */
+/** Renders a benchmark as a Markdown table, followed by its notes. */
 export function renderTable({ benchmark, peers, notes, measurements }: BenchmarkResult): string {
   const ratio = peers.length === 0 ? [] : [peers.length === 1 ? "ratio" : "of the best"];
   const rows = [
@@ -45,13 +45,13 @@ export function renderTable({ benchmark, peers, notes, measurements }: Benchmark
   return [`## ${benchmark}${beside}`, table.join("\n"), ...notes].join("\n\n");
 }
 
-/** The value below which the given share of the samples lies. */
+/** Returns a quantile of the samples; `share` is between 0 and 1. */
 export function quantile(samples: number[], share: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** The median of one figure of several runs. */
+/** Returns the median of a figure over several runs. */
 export function medianOf<Run>(runs: readonly Run[], read: (run: Run) => number): number {
   return quantile(runs.map(read), 0.5);
 }
@@ -62,7 +62,7 @@ function formatNumber(value: number | undefined): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
-/** How ours compares with the best of the peers. */
+/** Returns our figure relative to that of the best peer. */
 function formatRatio({ ours, peers = [], better }: Measurement): string {
   const taken = peers.filter((peer) => peer !== undefined);
   const best = better === "lower" ? Math.min(...taken) : Math.max(...taken);

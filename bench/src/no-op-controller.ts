@@ -16,16 +16,16 @@ const NOTHING_DONE: PrimaryOutcome = {
   wroteResource: false,
 };
 
-/** What a controller without work is made of. */
+/** The options of a controller whose reconciles do nothing. */
 export interface NoOpOptions extends Pick<ControllerDefinition, "maxConcurrentReconciles"> {
   readonly primaries: PrimaryLookup;
-  /** Called for every reconcile; what it returns is waited for. */
+  /** Called for each reconcile; a returned promise is awaited. */
   onReconcile(key: ObjectKey): Promise<unknown> | void;
-  /** Told about every reconcile that ended, as everybody has who wants metrics; nobody unless given. */
+  /** Notified of each completed reconcile, as the metrics observer is. Default: none */
   readonly observer?: ReconcileObserver;
 }
 
-/** Creates the runtime's controller with reconciles that find nothing to do. */
+/** Creates a controller of the runtime whose reconciles find nothing to do. */
 export function createNoOpController({ primaries, onReconcile, observer, ...settings }: NoOpOptions): Controller {
   const definition = { name: "shop", workflow: { primary: shops, dependents: [] }, ...settings };
   const runner = {
@@ -41,7 +41,7 @@ export function createNoOpController({ primaries, onReconcile, observer, ...sett
   return new Controller(definition, { primaries, runner, logger: createLogger("warn"), observer });
 }
 
-/** A primary without anything in it. */
+/** Creates an empty primary. */
 export function createShop(namespace: string, name: string, generation = 1): KubernetesObject {
   const uid = `${namespace}/${name}`;
   const metadata = { name, namespace, uid, generation, resourceVersion: String(generation) };

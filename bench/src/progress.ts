@@ -1,4 +1,4 @@
-/** Tells what is being measured, as some benchmarks take many minutes; the tables are on standard output, so this is not. */
+/** Logs progress, because some benchmarks take many minutes. Uses stderr, because the tables are written to stdout. */
 export function tellProgress(what: string): void {
   console.error(`${new Date().toISOString().slice(11, 19)} ${what}`);
 }

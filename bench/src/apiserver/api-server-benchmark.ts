@@ -4,7 +4,7 @@ import { measureLoad, type LoadFigures } from "./measure-load.js";
 import { measureWrites, type WriteFigures } from "./measure-writes.js";
 import { publishEmbedded, startEmbedded, startKubeApiServer, type StartServer } from "./running-server.js";
 
-/** The figures of one server. */
+/** The figures of a server. */
 interface ServerFigures {
   start: StartFigures;
   load: LoadFigures;
@@ -13,7 +13,7 @@ interface ServerFigures {
   durable: WriteFigures;
 }
 
-/** What a start takes; what happens within a process is known of the embedded server alone. */
+/** The cost of a start. `loadMs` and `startMs` are known only for the embedded server. */
 interface StartFigures {
   readyMs: number;
   loadMs: number | undefined;
@@ -24,7 +24,7 @@ interface StartFigures {
 const STARTS = 5;
 const IDLE_MS = 1_000;
 
-/** Measures the embedded server and kube-apiserver with etcd: writes in turns, the rest one after the other. */
+/** Measures the embedded server beside kube-apiserver with etcd: writes in turns, everything else one server after the other. */
 export async function measureApiServers(): Promise<BenchmarkResult> {
   await publishEmbedded();
   const hasPeer = findBinary("etcd") !== undefined && findBinary("kube-apiserver") !== undefined;

@@ -1,5 +1,5 @@
-// Runs the embedded server of a package in a process of its own, as kube-apiserver runs in one; prints its connection once it is ready, with how
-// long that took in this process. On SIGUSR2 it collects garbage, if it may, and prints how much memory is left in use.
+// Runs the embedded server of a package in a separate process, as kube-apiserver runs in one. Prints its connection and start times once it is ready.
+// On SIGUSR2, collects garbage (with --expose-gc) and prints the memory in use.
 const startedAt = performance.now();
 const [module, dataDir] = process.argv.slice(2) as [module: string, dataDir?: string];
 const { startApiServer } = (await import(module)) as typeof import("#apiserver/index.js");

@@ -1,11 +1,11 @@
 import type { LoadClient } from "../load-client.js";
 
-/** Returns the name of a ConfigMap. */
+/** Returns the name of the ConfigMap with an index. */
 export function configMapName(index: number): string {
   return `object-${String(index).padStart(5, "0")}`;
 }
 
-/** Creates a Namespace, unless it is there. */
+/** Creates a Namespace if it does not exist. */
 export async function createNamespace(client: LoadClient, name: string): Promise<void> {
   await client
     .send({ method: "POST", path: "/api/v1/namespaces", body: JSON.stringify({ metadata: { name } }) })
@@ -14,7 +14,6 @@ export async function createNamespace(client: LoadClient, name: string): Promise
     });
 }
 
-/** Creates a ConfigMap. */
 export function createConfigMap(client: LoadClient, namespace: string, index: number): Promise<string> {
   const body = JSON.stringify({
     apiVersion: "v1",
@@ -25,7 +24,7 @@ export function createConfigMap(client: LoadClient, namespace: string, index: nu
   return client.send({ method: "POST", path: `/api/v1/namespaces/${namespace}/configmaps`, body });
 }
 
-/** Applies one of so many Deployments: the first applies create, the later ones change something. */
+/** Applies one of `of` Deployments. The first apply of each creates it; later ones change a field. */
 export function applyDeployment(
   client: LoadClient,
   namespace: string,
@@ -53,7 +52,7 @@ export function applyDeployment(
   return client.send({ method: "PATCH", path, body, contentType: "application/apply-patch+yaml" });
 }
 
-/** Makes a webhook be asked about every ConfigMap and Deployment. */
+/** Installs a validating webhook for all ConfigMaps and Deployments. */
 export async function installWebhook(client: LoadClient, hook: { url: string; caBundle: string }): Promise<void> {
   const rules = [
     { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] },
@@ -71,7 +70,7 @@ export async function installWebhook(client: LoadClient, hook: { url: string; ca
   });
 }
 
-/** Allows a user to write ConfigMaps and Deployments. */
+/** Allows a user to create and patch ConfigMaps and Deployments. */
 export async function installRole(client: LoadClient, user: string): Promise<void> {
   const group = "rbac.authorization.k8s.io";
   const rules = [{ apiGroups: ["", "apps"], resources: ["configmaps", "deployments"], verbs: ["create", "patch"] }];

@@ -1,8 +1,8 @@
-/** BENCH_SHARE=0.1 tries everything out with a tenth of the load. */
+/** The scale of the load. Use BENCH_SHARE=0.1 for a quick trial with a tenth of it. */
 export const SHARE = Number(process.env["BENCH_SHARE"] ?? 1);
 
-/** How many write at once. */
+/** The number of concurrent clients. */
 export const CLIENTS = 10;
 
-/** How many objects are created before anything is measured: what is compiled while it runs gets faster until then. */
+/** The number of objects to create before measuring, so that both servers have compiled their hot code. */
 export const WARM_UP_CREATES = 10_000 * SHARE;

@@ -4,12 +4,12 @@ import { createConfigMap, createNamespace, configMapName } from "./load-requests
 import { CLIENTS, SHARE, WARM_UP_CREATES } from "./load-size.js";
 import type { RunningServer } from "./running-server.js";
 
-/** What a server does under load. */
+/** The figures of a server under load. */
 export interface LoadFigures {
   listMs: number;
   fanOutP50Ms: number;
   fanOutP99Ms: number;
-  /** Memory for each object, by the size of its JSON. */
+  /** The memory that objects use, divided by the size of their JSON. */
   bytesPerByte: number;
 }
 
@@ -17,7 +17,7 @@ const OBJECTS = 10_000 * SHARE;
 const WATCHERS = 1_000 * SHARE;
 const WATCHED_WRITES = 30;
 
-/** Measures one server, after a warm-up. */
+/** Measures a server after a warm-up. */
 export async function measureLoad(server: RunningServer): Promise<LoadFigures> {
   const client = createLoadClient(server.connection, CLIENTS);
   try {
@@ -51,13 +51,13 @@ async function measureList(client: LoadClient): Promise<{ listMs: number; length
   return { listMs: quantile(samples, 0.5), length };
 }
 
-/** The times from the start of a write until each watcher has its event. */
+/** Measures the time from the start of a write until each watcher receives its event. */
 async function measureFanOut(client: LoadClient): Promise<number[]> {
   const latencies: number[] = [];
   let current = { name: "", at: 0, missing: 0, seen: (): void => undefined };
   const path = "/api/v1/namespaces/watches/configmaps";
   const onLine = (line: string): void => {
-    // Parsing for a thousand watchers would take longer than serving them.
+    // Parsing the events of a thousand watchers would take longer than serving them.
     if (!line.includes(`"name":"${current.name}"`)) return;
     latencies.push(performance.now() - current.at);
     if (--current.missing === 0) current.seen();

@@ -1,4 +1,4 @@
-// How many writes servers take. They are measured in turns, since the speed of a machine changes within minutes.
+// Write throughput of servers, measured in turns, because the speed of a machine changes within minutes.
 import { waitFor } from "#apiserver/wait-for.js";
 import { startWebhookServer, type WebhookServer } from "#test/support/api/webhook-server.js";
 import { createLoadClient, inParallel, type LoadClient } from "../load-client.js";
@@ -7,7 +7,7 @@ import { applyDeployment, createConfigMap, createNamespace, installRole, install
 import { CLIENTS, SHARE, WARM_UP_CREATES } from "./load-size.js";
 import type { RunningServer, StartServer } from "./running-server.js";
 
-/** How many writes a second a server takes, and what its processes work for one, in µs: when it has taken many, and the first ones. */
+/** Writes per second, and CPU time per write in µs, after the warm-up. The `first` figures are those of a cold server. */
 export interface WriteFigures {
   createsPerSecond: number;
   appliesPerSecond: number;
@@ -17,10 +17,10 @@ export interface WriteFigures {
   firstAppliesPerSecond: number;
 }
 
-/** What a write goes through. */
+/** The configuration of the server and of the requests. */
 export interface WriteSetup {
   readonly isDurable: boolean;
-  /** With a user whom a role allows what they do, and a webhook that is asked about every write. */
+  /** Whether requests are authorized by RBAC for a non-admin user and reviewed by a validating webhook. */
   readonly isGuarded: boolean;
 }
 
@@ -33,7 +33,7 @@ const APPLIES = 800 * SHARE;
 const APPLIED_OBJECTS = 200 * SHARE;
 const USER = "bench-user";
 
-/** Measures new servers beside each other: medians of several rounds. */
+/** Starts the servers and measures them in turns; figures are medians of several rounds. */
 export async function measureWrites(starts: readonly StartServer[], setup: WriteSetup): Promise<WriteFigures[]> {
   const writers: Writer[] = [];
   try {
@@ -52,7 +52,7 @@ interface Work {
   readonly cpuUs: number;
 }
 
-/** Who writes to one server. */
+/** Sends the writes to one server. */
 class Writer {
   readonly #server: RunningServer;
   readonly #client: LoadClient;
@@ -137,12 +137,12 @@ async function guard(admin: LoadClient): Promise<WebhookServer> {
     asked++;
     return { response: { allowed: true } };
   };
-  // Reviews that are kept would cost this process more than its requests.
+  // Storing the reviews would cost this process more than its requests.
   const hook = await startWebhookServer(allow, { keepsRequests: false });
   await installRole(admin, USER);
   await createNamespace(admin, "probe");
   await installWebhook(admin, hook);
-  // A real server learns of a webhook a moment later.
+  // kube-apiserver calls a new webhook only after a short delay.
   let probes = 0;
   await waitFor("the webhook is asked", async () => {
     await createConfigMap(admin, "probe", probes++);

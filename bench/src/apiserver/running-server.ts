@@ -11,37 +11,35 @@ import { repositoryRoot } from "#test/support/repository.js";
 import type { Connection } from "../load-client.js";
 import { readUsage, type Usage } from "../operators/process-usage.js";
 
-/** A server in processes of its own. */
+/** A server that runs in its own processes. */
 export interface RunningServer extends AsyncDisposable {
   readonly connection: Connection;
-  /** From the start of its processes until it answered, in ms. */
+  /** The time from starting the processes until the server responded, in ms. */
   readonly readyMs: number;
-  /** The same for the embedded server in a process that runs already: loading its modules, and starting it. */
+  /** For the embedded server: the time to load its modules and to start it, within a running process. */
   readonly inProcess?: { readonly loadMs: number; readonly startMs: number };
-  /** What its processes have used, and the memory that they have. */
+  /** The CPU time and resident memory of the server's processes. */
   usage(): Pick<Usage, "cpuSeconds" | "residentMb">;
-  /** The memory that objects can be charged with, in bytes: without garbage where the process can tell. */
+  /** The memory to attribute to objects, in bytes; excludes garbage if the process can collect it. */
   usedBytes(): Promise<number>;
 }
 
-/** Where a server keeps its objects. */
+/** The storage options of a server. */
 export interface ServerOptions {
-  /** Whether every write is synced to a disk before it is answered. */
+  /** Whether each write is synced to disk before the response. */
   readonly isDurable: boolean;
 }
 
-/** Starts a server. */
 export type StartServer = (options: ServerOptions) => Promise<RunningServer>;
 
-// The package as it is published; its dependencies are found above it.
+// The bundled package, as published. Node.js resolves its dependencies from the enclosing node_modules.
 const PUBLISHED = join(repositoryRoot, "node_modules/.cache/gen-operator-published-apiserver");
 
-/** Makes the package that `startEmbedded` starts the server of. */
+/** Bundles the package whose server `startEmbedded` starts. */
 export async function publishEmbedded(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(repositoryRoot, "apiserver/bundle.js"), PUBLISHED]);
 }
 
-/** Starts the embedded server. */
 export async function startEmbedded({ isDurable }: ServerOptions): Promise<RunningServer> {
   const program = fileURLToPath(new URL("embedded-server.js", import.meta.url));
   const folder = isDurable ? await mkdtemp(join(tmpdir(), "gen-operator-bench-")) : undefined;
@@ -75,7 +73,6 @@ export async function startEmbedded({ isDurable }: ServerOptions): Promise<Runni
   };
 }
 
-/** Starts etcd and kube-apiserver. */
 export async function startKubeApiServer({ isDurable }: ServerOptions): Promise<RunningServer> {
   const startedAt = performance.now();
   const plane = await startControlPlane({ isDurable });

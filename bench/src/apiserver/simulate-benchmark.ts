@@ -8,7 +8,7 @@ const PATH = "/apis/apps/v1/namespaces/default/deployments";
 const CLIENTS = 16;
 const LONGEST_MS = 900_000;
 
-/** Measures how long simulated Deployments take to become ready; the CPU of one tells whether many cost more than their number. */
+/** Measures how long simulated Deployments take to become ready. The CPU time per Deployment shows whether the cost is linear. */
 export async function measureSimulation(): Promise<BenchmarkResult> {
   const measurements: Measurement[] = [];
   for (const count of COUNTS) {

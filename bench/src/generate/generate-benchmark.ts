@@ -1,4 +1,4 @@
-// gen-operator as a user runs it, beside cdk8s, which also turns CRDs into TypeScript.
+// gen-operator as users run it, compared with cdk8s, which also generates TypeScript from CRDs.
 import { execFile } from "node:child_process";
 import { generateTypes } from "#generator/generate-types.js";
 import { existsSync } from "node:fs";
@@ -13,25 +13,27 @@ import { megabytesOf, readCorpus, writeManyCrds, writeProject } from "./many-crd
 import { measurePrograms, type NodeProgram, type ProgramCost } from "./program-cost.js";
 
 const RUNS = 5;
-/** Of what takes seconds. */
+/** For measurements that take seconds. */
 const LONG_RUNS = 3;
-/** Longer than `generate` distrusts the times of a file that was written. */
+/** `generate` does not trust the modification time of a file that was written within this time, so wait longer. */
 const SETTLE_MS = 3_000;
 const CDK8S = "cdk8s-cli@2.207.60";
-// The program as it is published; what it does not contain is found above it.
+// The bundled package, as published. Node.js resolves its dependencies from the enclosing node_modules.
 const PUBLISHED = join(repositoryRoot, "node_modules/.cache/gen-operator-published");
 const COMMAND = join(PUBLISHED, "bin/gen-operator.js");
 const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
 const CORPUS = process.env["CRD_CORPUS"] ?? join(repositoryRoot, "../shared/corpus");
 
-/** CRDs from small to large; those of other projects are measured where somebody has collected them. */
+/** CRDs of increasing size. Those of other projects are measured only if the corpus is present. */
 const CRDS = [
   { name: "WebPage", file: join(SAMPLE, "crds/webpages.example.com.yaml") },
   { name: "cert-manager Certificate", file: join(CORPUS, "cert-manager/certificates.cert-manager.io.yaml") },
   { name: "CloudNativePG Cluster", file: join(CORPUS, "cloudnative-pg/clusters.postgresql.cnpg.io.yaml") },
 ];
 
-/** Measures generating the sample, and the types of single CRDs beside cdk8s; what cannot be measured is left out and said so. */
+/**
+ * Measures the generation of a sample project, and of types for single CRDs in comparison with cdk8s. Skipped measurements are listed in the notes.
+ */
 export async function measureGenerators(): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   const crds = CRDS.filter(({ file }) => existsSync(file));
@@ -64,7 +66,7 @@ export async function measureGenerators(): Promise<BenchmarkResult> {
   }
 }
 
-/** Installs the peer and returns the path of its command. */
+/** Installs cdk8s and returns the path of its command. */
 async function installPeer(folder: string): Promise<string> {
   const cwd = join(folder, "peer");
   await mkdir(cwd);
@@ -94,7 +96,7 @@ async function measureProject(folder: string): Promise<Measurement[]> {
   ];
 }
 
-/** Takes away what was generated, and what earlier runs have found out. */
+/** Removes generated files and the caches of earlier runs. */
 async function clear(project: string): Promise<void> {
   for (const part of ["src", "deploy", "test", "node_modules"]) await setAside(join(project, part));
 }
@@ -102,8 +104,8 @@ async function clear(project: string): Promise<void> {
 let setAsides = 0;
 
 /**
- * Takes away what a run has written. Deleting it would be measured: for some minutes, ext4 passes over the places of deleted files, one by
- * one, for every file that it creates.
+ * Renames the output of a run instead of deleting it. For some minutes after a deletion, ext4 skips the free inodes one by one each time it creates a
+ * file, which would distort the measurements.
  */
 async function setAside(path: string): Promise<void> {
   if (existsSync(path)) await rename(path, `${path}-${++setAsides}`);
@@ -125,7 +127,7 @@ async function measureCrd(
   return [...rowsOf(`types of ${name}`, costs.ours, costs.peer), await measureInProcess(name, file, out)];
 }
 
-/** All CRDs at once, as often as it takes for 300, in one process of each. */
+/** Measures about 300 CRDs, copies of those in the corpus, in one process for each generator. */
 async function measureMany(
   corpus: Awaited<ReturnType<typeof readCorpus>>,
   peer: string | undefined,
@@ -151,12 +153,12 @@ async function measureMany(
   return [...rowsOf(`types of ${count} CRDs`, costs.ours, costs.peer), bytes];
 }
 
-/** A project with fifty controllers of which little or nothing changes. */
+/** Measures a project with fifty controllers in which little or nothing changes. */
 async function measureLargeProject(
   corpus: Awaited<ReturnType<typeof readCorpus>>,
   folder: string,
 ): Promise<Measurement[]> {
-  // A ConfigMap of a cluster-scoped primary would need a namespace.
+  // The ConfigMap dependent of a cluster-scoped primary would need a namespace.
   const namespaced = corpus.filter(({ spec }) => spec.scope === "Namespaced");
   const kinds = new Map(namespaced.map((crd) => [crd.spec.names.kind, crd]));
   const { folder: project, changed } = await writeProject([...kinds.values()].slice(0, 50), join(folder, "large"));
@@ -170,7 +172,7 @@ async function measureLargeProject(
     LONG_RUNS,
     folder,
   );
-  // Files that were written just now are read again, so the first check after that time is the last that reads all of them.
+  // Files that have just been written are read again, so the first check after the delay is the last one that reads them all.
   await setTimeout(SETTLE_MS);
   await measurePrograms({ check }, 1, folder);
   const { settled } = await measurePrograms({ settled: check }, RUNS, folder);
@@ -199,7 +201,7 @@ function importOf(peer: string, file: string, out: string): NodeProgram {
   return { args: [peer, "import", file, ...options], folder: join(out, ".."), prepare };
 }
 
-/** What a CRD takes once the libraries are loaded and the code is warm. */
+/** Measures the generation of types for a CRD in a process with loaded libraries and warm code. */
 async function measureInProcess(name: string, file: string, out: string): Promise<Measurement> {
   const samples: number[] = [];
   for (let run = 0; run <= RUNS; run++) {

@@ -1,4 +1,4 @@
-// Inputs of many CRDs, made from those that somebody has collected.
+// Creates inputs with many CRDs from a corpus.
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ interface Crd {
   };
 }
 
-/** Reads the CRDs below a folder; those that a parser of YAML 1.2 or an API server refuses are left out, and of two of one kind the first. */
+/** Reads the CRDs below a folder. Skips files that are invalid YAML 1.2 or that the API server rejects, and duplicate kinds. */
 export async function readCorpus(folder: string): Promise<readonly Crd[]> {
   if (!existsSync(folder)) return [];
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".yaml")).sort();
@@ -38,7 +38,7 @@ function parseOrSkip(text: string): readonly Crd[] {
   }
 }
 
-/** Writes all CRDs so many times into one file, each time in other groups, and tells how many these are. */
+/** Writes `times` copies of all CRDs to one file, each copy with different groups. Returns the number of CRDs. */
 export async function writeManyCrds(crds: readonly Crd[], times: number, file: string): Promise<number> {
   const copies = Array.from({ length: times }, (_, copy) =>
     crds.map((crd) => inGroup(crd, `c${copy}.${crd.spec.group}`)),
@@ -48,7 +48,7 @@ export async function writeManyCrds(crds: readonly Crd[], times: number, file: s
   return documents.length;
 }
 
-/** Returns the kind of a CRD in its stored version, or the first one that is served. */
+/** Returns the kind of a CRD in its storage version if that is served, otherwise in its first served version. */
 function kindOf({ spec: { group, names, versions } }: Crd): string {
   const served = versions.filter((version) => version.served);
   const { name } = served.find(({ storage }) => storage) ?? served[0]!;
@@ -60,14 +60,14 @@ function inGroup(crd: Crd, group: string): Crd {
   return { ...crd, metadata, spec: { ...crd.spec, group } };
 }
 
-/** A project with a controller for each of so many CRDs. */
+/** A project with one controller per CRD. */
 export interface LargeProject {
   readonly folder: string;
-  /** A CRD of which a description can be changed. */
+  /** The file of a CRD with descriptions, one of which can be changed. */
   readonly changed: string;
 }
 
-/** Writes a project with as many controllers as there are CRDs, one of which has a condition that is type-checked. */
+/** Writes a project with one controller per CRD. One of the controllers has a condition that is type-checked. */
 export async function writeProject(crds: readonly Crd[], folder: string): Promise<LargeProject> {
   await mkdir(join(folder, "crds"), { recursive: true });
   await writeFile(join(folder, "package.json"), '{ "name": "large", "private": true, "type": "module" }\n');
@@ -85,12 +85,12 @@ export async function writeProject(crds: readonly Crd[], folder: string): Promis
     }),
   );
   await writeFile(join(folder, "workflow.yaml"), `${specs.join("\n---\n")}\n`);
-  // Not the one with the condition.
+  // Choose a CRD other than that of the controller with the condition.
   const described = crds.findIndex((crd, index) => index > 0 && JSON.stringify(crd).includes('"description"'));
   return { folder, changed: join(folder, `crds/crd-${described}.json`) };
 }
 
-/** Returns what files with an ending have below a folder, in MB. */
+/** Returns the total size of the files with an extension below a folder, in MB. */
 export async function megabytesOf(folder: string, ending: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(ending));

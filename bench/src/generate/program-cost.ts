@@ -3,23 +3,23 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { quantile } from "../measurement.js";
 
-/** What a program of Node's costs from its start to its end, with the programs that it starts. */
+/** The cost of a Node.js program from start to exit, including its child processes. */
 export interface ProgramCost {
   readonly wallSeconds: number;
   readonly cpuSeconds: number;
-  /** Of the largest process. */
+  /** The peak memory of the largest process. */
   readonly peakMb: number;
 }
 
-/** A program of Node's and where it runs. */
+/** A Node.js program and its working folder. */
 export interface NodeProgram {
   readonly args: readonly string[];
   readonly folder: string;
-  /** Runs before every measurement and is not measured. */
+  /** Runs before each measurement and is not measured. */
   readonly prepare?: () => Promise<void>;
 }
 
-/** A process knows itself what it has used, its threads included; the file is loaded into each process and thread before anything else. */
+/** A process reports its own resource usage, including that of its threads. The file is preloaded into each process and thread. */
 const REPORTER = `
 if (require("node:worker_threads").isMainThread) process.once("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
@@ -29,9 +29,9 @@ if (require("node:worker_threads").isMainThread) process.once("exit", () => {
 `;
 
 /**
- * Returns the medians of so many runs of each program; a run that fails is an error. `folder` is for files of the measurement's own.
+ * Returns the medians of `runs` runs of each program; throws if a run fails. `folder` is for temporary files.
  *
- * The programs take turns, so that what else the machine has to do concerns them alike.
+ * The programs take turns, so that other load on the machine affects all of them.
  */
 export async function measurePrograms<Name extends string>(
   programs: Readonly<Record<Name, NodeProgram>>,

@@ -1,13 +1,13 @@
 import { Session } from "node:inspector/promises";
 import { calledFunctions } from "#test/support/called-functions.js";
 
-/** The names of the functions of our packages that were called, by the file. */
+/** The names of the called functions of our packages, by file. */
 export type CalledFunctions = ReturnType<typeof calledFunctions>;
 
-/** The files of our packages that ran, and how many named functions of each were called. */
+/** The files of our packages that ran, with the number of named functions that were called in each. */
 export type CoveredFiles = ReadonlyMap<string, number>;
 
-/** Follows which functions are called (V8's precise coverage). What ran before `take` is called the first time, or since the last call, counts. */
+/** Records which functions are called, by V8's precise coverage. `take` returns those since the start or since its last call. */
 export async function followCalls(): Promise<{
   take(): Promise<CalledFunctions>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -28,7 +28,7 @@ export async function followCalls(): Promise<{
   };
 }
 
-/** Counts the named functions that were called, without those that are called in any case, as by a timer. */
+/** Counts the named functions that were called, except those in `inAnyCase`, which also run without the journey, for example by timers. */
 export function coveredFiles(called: CalledFunctions, inAnyCase: CalledFunctions = new Map()): CoveredFiles {
   const counts = [...called].map(([file, names]) => {
     const others = inAnyCase.get(file) ?? [];

@@ -1,4 +1,4 @@
-// How many files a reader has to open to follow what the program does. A file counts if a named function of it is called on the way.
+// The number of files to open to follow what the program does. A file counts if one of its named functions is called.
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
 const CRD = join(SAMPLE, "crds/webpages.example.com.yaml");
 const NAME = { name: "one", namespace: "default" };
 const QUIET_MS = 1_000;
-// Longer than an edit takes, so that each timer of an idle operator fires.
+// Longer than an edit takes, so that each timer of an idle operator fires at least once.
 const IDLE_MS = 3_000;
 const TIMEOUT_MS = 60_000;
 
-/** Counts the files of the journeys; JOURNEY_FILES=1 lists them. */
+/** Counts the files of each journey. JOURNEY_FILES=1 lists them. */
 export async function measureJourneys(): Promise<BenchmarkResult> {
   const [patch, get] = await followServer();
   const journeys: readonly [string, CoveredFiles][] = [
@@ -57,7 +57,7 @@ function listOf(name: string, files: CoveredFiles): string {
   return `${name}:\n\n${[...files].map(([file, count]) => `- ${file}: ${count}`).join("\n")}`;
 }
 
-/** The API server runs in a process of its own, so that the operator alone is followed. */
+/** The API server runs in a separate process, so that only the operator is recorded. */
 async function followEdit(): Promise<CoveredFiles> {
   const plane = await startEmbeddedPlane();
   try {
@@ -96,7 +96,7 @@ async function followEdit(): Promise<CoveredFiles> {
   }
 }
 
-/** Waits by no function of our packages, which would count. */
+/** Polls without calling functions of our packages, which would be counted. */
 async function untilEditIsWritten(isQuiet: () => boolean): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   while (!isQuiet()) {
@@ -121,7 +121,7 @@ async function patch(connection: Connection): Promise<void> {
   await apiRequestOrThrow(connection, `PATCH ${PAGE}`, { body, contentType: "application/merge-patch+json" });
 }
 
-/** Returns the files of a PATCH and of a GET, each the second of its kind: the first one makes what later ones find. */
+/** Returns the files of a PATCH and a GET. The first request of each kind is not counted, because it fills caches. */
 async function followServer(): Promise<readonly [CoveredFiles, CoveredFiles]> {
   await using server = await startApiServer({ tls: false });
   const path = "/api/v1/namespaces/default/configmaps";

@@ -1,4 +1,4 @@
-// What counting and rendering metrics costs: by the runtime's own code, and by two libraries that do it.
+// The cost of recording and rendering metrics: the runtime's own registry compared with two libraries.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { medianOf, type BenchmarkResult, type Measurement } from "../measurement
 import type { MetricsCost, MetricsProbeSettings } from "./metrics-probe.js";
 
 const RUNS = 7;
-/** Lines that run on Node 20. */
+/** Release lines that support Node.js 20. */
 const PACKAGES = [
   "prom-client@15.1.3",
   "@opentelemetry/sdk-metrics@2.7.1",
@@ -18,7 +18,7 @@ const PACKAGES = [
 const API = "@opentelemetry/api@1.9.1";
 const REGISTRIES = ["ours", "prom-client", "opentelemetry"] as const;
 
-/** Measures the registry of the runtime beside prom-client and OpenTelemetry. */
+/** Measures the runtime's metrics registry beside prom-client and OpenTelemetry. */
 export async function measureMetrics(): Promise<BenchmarkResult> {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
   try {

@@ -1,21 +1,21 @@
-// One registry of metrics in a process of its own: what loading it costs, and what it costs for each reconcile.
+// Measures one metrics registry in a separate process: the cost of loading it, and its cost per reconcile.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import "node:http";
 import "undici";
 
-/** What the probe is told. */
+/** The settings of the probe. */
 export interface MetricsProbeSettings {
   readonly registry: keyof typeof registries;
-  /** Where the packages are installed. */
+  /** The folder with the installed packages. */
   readonly folder: string;
 }
 
-/** What the probe tells. */
+/** The results of the probe. */
 export interface MetricsCost {
   readonly startMs: number;
   readonly memoryMb: number;
-  /** Of all metrics of one reconcile with four dependents and five requests. */
+  /** CPU time for all metrics of a reconcile with four dependents and five requests. */
   readonly cpuMicroseconds: number;
 }
 
@@ -29,7 +29,7 @@ const NAMES = {
   requests: "requests_total",
 };
 
-/** What a reconcile has to tell a registry. */
+/** The metrics that a reconcile records. */
 interface Registry {
   count(labels: { readonly controller: string; readonly result: string }): void;
   time(labels: { readonly controller: string }, seconds: number): void;
