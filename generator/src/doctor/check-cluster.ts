@@ -2,20 +2,20 @@ import type { ApiClient, KubernetesObject } from "@gen-operator/runtime";
 import { type ClusterOptions, clusterKind, describeClusterProblem, openCluster } from "../read/cluster.js";
 import { type Check, ok, skipped } from "./check.js";
 
-/** How long a cluster may take to answer. */
+/** Timeout of requests to the cluster. */
 const TIMEOUT_MS = 10_000;
 const NAME = "cluster";
 
-/** A cluster that answers, or the reason why there is none. */
+/** The cluster, or the failed check that explains why it is not available. */
 export interface FoundCluster {
   readonly checks: readonly Check[];
-  /** Absent unless the cluster answers; to be closed. */
+  /** Client of a reachable cluster. The caller closes it. */
   readonly client?: ApiClient;
-  /** Who the cluster takes us for. */
+  /** User name that the API server reports for the credentials. */
   readonly user?: string;
 }
 
-/** Finds the cluster, asks for its version, and who we are there. */
+/** Connects to the cluster, and reads its version and the user name of the credentials. */
 export async function findCluster(options: ClusterOptions): Promise<FoundCluster> {
   const { messageOf } = await import("@gen-operator/runtime");
   let client: ApiClient;
@@ -23,7 +23,7 @@ export async function findCluster(options: ClusterOptions): Promise<FoundCluster
     client = await openCluster(options);
   } catch (error) {
     const message = messageOf(error);
-    // Nobody needs a cluster to write an operator.
+    // A cluster is not required for developing an operator.
     const isAbsent = options.kubeconfig === undefined && message.startsWith("no cluster to connect to");
     if (isAbsent) return { checks: [skipped(NAME, "there is no kubeconfig", "name one with --kubeconfig FILE")] };
     return { checks: [{ name: NAME, outcome: "failed", message, advice: "correct the kubeconfig" }] };
@@ -60,7 +60,7 @@ interface SelfSubjectReview extends KubernetesObject {
   readonly status?: { readonly userInfo?: { readonly username?: string } };
 }
 
-// Kubernetes serves it since 1.28.
+// SelfSubjectReview is served since Kubernetes 1.28.
 async function readUser(client: ApiClient): Promise<string | undefined> {
   const { isApiError } = await import("@gen-operator/runtime");
   const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -6,13 +6,13 @@ import { UNREADABLE_FILE } from "../read/rules.js";
 import { describeSystemError, isSystemError } from "../system-error.js";
 import { type Check, ok, skipped } from "./check.js";
 
-/** How many files are named; the rest are counted. */
+/** Maximum number of files listed by name. */
 const MOST_NAMED = 5;
 const GENERATED = "generated code";
 const STUBS = "stubs";
 const STUB_PATH = /^src\/[^/]+\/(?:dependents|event-sources)\/[^/]+\.m?ts$/;
 
-/** Checks the spec of a project, whether its generated code is up to date, and whether each stub is there and needed. */
+/** Checks the spec of a project, whether its generated code is up to date, and whether its stubs are complete and used. */
 export async function checkCode(project: string, update: string): Promise<Check[]> {
   const { diagnostics, report } = await generate({ project, dryRun: true }).catch(problemOf);
   const spec = checkSpec(diagnostics, update);
@@ -35,7 +35,7 @@ export async function checkCode(project: string, update: string): Promise<Check[
   ];
 }
 
-/** Returns what the system, or the generator itself, has refused to do. */
+/** Converts a system error, or a refusal of the generator, to a diagnostic. */
 function problemOf(error: unknown): GenerateResult {
   const { message } = error as Error;
   if (!isSystemError(error) && !/^refused to /.test(message)) throw error;
@@ -43,7 +43,7 @@ function problemOf(error: unknown): GenerateResult {
   return { diagnostics: [{ ...UNREADABLE_FILE.violation, message: said }] };
 }
 
-/** Finds files where stubs are that are no stub of the spec, and that no code of the user imports. */
+/** Finds files in the folders of stubs that are not stubs of the spec and that no user code imports. */
 async function findOrphans(project: string, stubs: readonly string[]): Promise<string[]> {
   const sources = await readSources(project);
   const candidates = sources.filter(({ file }) => STUB_PATH.test(file) && !stubs.includes(file));

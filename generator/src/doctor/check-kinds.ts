@@ -7,7 +7,7 @@ import { type Check, ok, skipped } from "./check.js";
 
 const NAME = "kinds";
 const TIMEOUT_MS = 30_000;
-/** How many differences of a CRD are listed. */
+/** Maximum number of differences listed per CRD. */
 const MOST_LISTED = 20;
 
 /** Compares the kinds that a project uses with those of the cluster: whether each is served, and whether its CRD has the same schema. */
@@ -34,11 +34,11 @@ export async function checkKinds(client: ApiClient, model: ProjectModel, crds: r
 interface UsedKind {
   readonly resource: ResourceModel;
   readonly isPrimary: boolean;
-  /** Whether an operator can do without it: an activation condition asks for it. */
+  /** True if an activation condition makes the kind optional. */
   readonly isOptional: boolean;
 }
 
-/** Returns the kinds of the primaries, dependents and event sources in the operator's own cluster, each once. */
+/** Returns the distinct kinds of the primaries, dependents, and event sources in the cluster of the operator. */
 function usedKinds(controllers: readonly ControllerModel[]): UsedKind[] {
   const used = new Map<string, UsedKind>();
   const add = (kind: UsedKind) => {
@@ -107,7 +107,7 @@ function compare(crd: Crd, other: Crd, used: readonly UsedKind[]): Check[] {
   if (changes.length === 0) return [];
   const kinds = used.filter(({ resource }) => nameOf(resource) === name);
   const versions = new Set(kinds.map(({ resource }) => `${name} ${resource.version}`));
-  // What nobody uses of a CRD can break nothing.
+  // Only changes of the CRD itself and of the used versions can break the project.
   const isBreaking = changes.some(
     ({ effect, subject }) => effect === "breaking" && (subject === name || versions.has(subject)),
   );
@@ -133,19 +133,19 @@ function compare(crd: Crd, other: Crd, used: readonly UsedKind[]): Check[] {
   ];
 }
 
-/** A CRD as the cluster has it; `crd` is absent if its definition cannot be compared. */
+/** A CRD of the cluster. `crd` is absent if its definition cannot be compared. */
 type LiveCrd =
   | { readonly kind: "found"; readonly crd?: Crd }
   | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly message: string; readonly advice?: string };
 
-// By its name: the role of an operator allows it to get its own CRDs, and not to list all of them.
+// Reads the CRD by name: the role of an operator may get its own CRDs, but not list all.
 async function readClusterCrd(client: ApiClient, name: string, signal: AbortSignal): Promise<LiveCrd> {
   const { isApiError, messageOf } = await import("@gen-operator/runtime");
   try {
     const text = await client.readPath(pathOfCrd(name), { signal });
     if (text === undefined) return { kind: "missing" };
-    // The server has accepted it; what this reader rejects is another matter.
+    // The API server has accepted the definition, so diagnostics of this reader do not matter.
     const [crd] = readCrds({ file: `cluster/${name}.json`, text }).crds;
     return { kind: "found", ...(crd !== undefined && { crd }) };
   } catch (error) {

@@ -9,19 +9,19 @@ import { readPackageName } from "../read/project-files.js";
 import { isRecord } from "../read/yaml/values.js";
 import { type Check, ok } from "./check.js";
 
-/** The packages of ours that a project has. */
+/** Packages of gen-operator that a project may have installed. */
 const OURS = ["gen-operator", "@gen-operator/runtime", "@gen-operator/kinds", "@gen-operator/apiserver"] as const;
 const RUNTIME = "@gen-operator/runtime";
-/** The oldest TypeScript that generated code is compiled with in our own tests. */
+/** The oldest TypeScript version that the tests compile generated code with. */
 const OLDEST_TYPESCRIPT = "5.9.0";
-/** The lock files of package managers; npm's can be read here. */
+/** Lock files of package managers. Only those of npm are parsed. */
 const LOCK_FILES = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
 
-/** Checks Node.js, TypeScript, the packages of a project and its lock file. */
+/** Checks Node.js, TypeScript, the packages of a project, and its lock file. */
 export async function checkPackages(project: string): Promise<Check[]> {
   const generator = await readManifest(packageFile("package.json"));
   const node = checkNode(process.versions.node, String((generator["engines"] as { node?: unknown } | undefined)?.node));
-  // Node.js finds no package from a package.json that it cannot read.
+  // Node.js cannot resolve packages from a package.json that it cannot parse.
   const { problem } = await readPackageName(project);
   if (problem !== undefined) return [node, damaged(problem)];
   const versions = new Map<string, string | undefined>();
@@ -39,7 +39,7 @@ function damaged({ message, position, hint }: Diagnostic): Check {
   return { name: "package.json", outcome: "failed", message: place + message, advice: hint ?? "correct it" };
 }
 
-/** Checks a version of Node.js against the range of a `package.json`, such as `^20.19 || >=22.12`. */
+/** Checks a version of Node.js against the `engines` range of a package.json, for example `^20.19 || >=22.12`. */
 export function checkNode(version: string, range: string): Check {
   const isSupported = range.split("||").some((each) => {
     const [, sign = "", least = ""] = /^\s*(\^|>=)\s*(\d+(?:\.\d+)*)\s*$/.exec(each) ?? [];
@@ -76,7 +76,7 @@ function checkTypeScript(version: string | undefined): Check {
 function checkOurs(own: string, versions: ReadonlyMap<string, string | undefined>): Check {
   const name = "packages";
   const missing = OURS.filter((each) => versions.get(each) === undefined);
-  // Tests alone need the API server, and a project may use no built-in kind.
+  // The other packages are optional: only tests need the API server, and a project may use no built-in kind.
   if (missing.includes(RUNTIME))
     return {
       name,
@@ -124,7 +124,7 @@ async function checkLockFile(project: string, runtime: string | undefined): Prom
 async function lockedVersion(file: string, project: string): Promise<string | undefined> {
   const { packages } = await readManifest(file);
   if (!isRecord(packages)) return undefined;
-  // In a monorepo, a package may have its own copy.
+  // In a monorepo, a workspace may have its own copy.
   const inside = relative(dirname(file), project).split("\\").join("/");
   const paths = [...(inside === "" ? [] : [`${inside}/node_modules/${RUNTIME}`]), `node_modules/${RUNTIME}`];
   const found = paths.map((path) => packages[path]).find(isRecord)?.["version"];
@@ -148,7 +148,7 @@ async function installedVersion(project: string, name: string): Promise<string |
   }
 }
 
-/** Reads a JSON file; one that is missing or damaged says nothing. */
+/** Reads a JSON file; empty if it is missing or invalid. */
 async function readManifest(file: string | URL): Promise<{ readonly [field: string]: unknown }> {
   try {
     const read: unknown = JSON.parse((await readText(file)) ?? "{}");
@@ -166,7 +166,7 @@ async function readText(file: string | URL): Promise<string | undefined> {
   }
 }
 
-// As npm's ^: before 1.0 the second number stands for the first.
+// Like the ^ range of npm: below 1.0, the minor version must match.
 function isCompatible(version: string, own: string): boolean {
   const [major, minor] = version.split(".");
   const [ownMajor, ownMinor] = own.split(".");
@@ -184,7 +184,7 @@ function isAtLeast(version: string, least: string): boolean {
 
 const NAME = "tsconfig.json";
 
-/** Checks that the compiler options of a project suit generated code; options of what it extends count, too. */
+/** Checks that the compiler options of a project, including those of extended files, suit generated code. */
 export function checkTsconfig(project: string): Check {
   const typescript = loadLibrary("typescript");
   const file = join(project, "tsconfig.json");
@@ -198,7 +198,7 @@ export function checkTsconfig(project: string): Check {
     };
   const { config, error } = typescript.parseConfigFileTextToJson(file, text);
   const parsed = typescript.parseJsonConfigFileContent(config ?? {}, typescript.sys, project);
-  // That no file matches is no mistake here: before the first run there is no code.
+  // A project without matching files is valid: there is no code before the first generation.
   const problem = error ?? parsed.errors.find(({ code }) => code !== NO_INPUTS);
   if (problem !== undefined)
     return {
@@ -237,13 +237,13 @@ function judge(options: ts.CompilerOptions, typescript: typeof ts): Check {
   };
 }
 
-/** An option that is missing, and the reason for it. */
+/** A missing compiler option, with the reason why it is needed. */
 interface Lacking {
   readonly flag: string;
   readonly why: string;
 }
 
-/** Generated code is made of ES modules, and imports paths that only the `exports` of packages tell. */
+/** Checks the module options: generated code consists of ES modules, and imports paths that are defined by the `exports` of packages. */
 function moduleProblems(options: ts.CompilerOptions, typescript: typeof ts): Lacking[] {
   const { ModuleKind, ModuleResolutionKind } = typescript;
   const { module = ModuleKind.CommonJS, moduleResolution } = options;

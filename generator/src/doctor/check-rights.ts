@@ -4,18 +4,18 @@ import type { ProjectModel } from "../model/project-model.js";
 import { clusterKind } from "../read/cluster.js";
 import { type Check, ok, skipped } from "./check.js";
 
-/** Whose rights are checked. */
+/** The user whose permissions are checked. */
 interface Subject {
-  /** The name that the cluster has for it; absent if the cluster does not tell. */
+  /** User name in the cluster; absent if the API server does not report it. */
   readonly user?: string;
-  /** Whether it was asked for by `--as`. */
+  /** True if the user was set with `--as`. */
   readonly isNamed: boolean;
 }
 
 const NAME = "rights";
 const TIMEOUT_MS = 30_000;
 
-/** Asks the cluster, once for each namespace, which rights of `deploy/generated/rbac.yaml` the user of the client has. */
+/** Checks which permissions of `deploy/generated/rbac.yaml` the user of the client has, with one request per namespace. */
 export async function checkRights(client: ApiClient, model: ProjectModel, subject: Subject): Promise<Check[]> {
   const { messageOf } = await import("@gen-operator/runtime");
   const rights = requiredRights(model);
@@ -31,7 +31,7 @@ export async function checkRights(client: ApiClient, model: ProjectModel, subjec
 
 interface Whose {
   readonly subject: Subject;
-  /** The user that the operator is in the cluster. */
+  /** User name of the operator's service account. */
   readonly operator: string;
 }
 
@@ -42,7 +42,7 @@ function judge(count: number, missing: readonly RequiredRight[], { subject, oper
   if (missing.length === 0) return ok(NAME, `${user} has all ${count} rights of deploy/generated/rbac.yaml${others}`);
   return {
     name: NAME,
-    // An operator runs as its service account; a user who develops it may have less.
+    // The operator runs with its service account, so a developer may have fewer permissions.
     outcome: isNamed ? "failed" : "warning",
     message: `${user} lacks ${missing.length} of ${count} rights of deploy/generated/rbac.yaml`,
     details: describe(missing),
@@ -52,7 +52,7 @@ function judge(count: number, missing: readonly RequiredRight[], { subject, oper
   };
 }
 
-/** Describes rights with one line for each object of them: `deployments.apps in all namespaces: create, patch (dependent web of page)`. */
+/** Describes permissions, one line per resource: `deployments.apps in all namespaces: create, patch (dependent web of page)`. */
 function describe(rights: readonly RequiredRight[]): string[] {
   const lines = new Map<string, { readonly verbs: string[]; readonly because: string }>();
   for (const right of rights) {
@@ -88,7 +88,7 @@ function otherClusters({ controllers }: ProjectModel): Check[] {
     );
 }
 
-/** What a user may do in a namespace, as a SelfSubjectRulesReview tells it. */
+/** The permissions of a user in a namespace, as in the status of a SelfSubjectRulesReview. */
 export interface ReviewedRules {
   readonly resourceRules?: readonly {
     readonly verbs: readonly string[];
@@ -100,19 +100,21 @@ export interface ReviewedRules {
     readonly verbs: readonly string[];
     readonly nonResourceURLs?: readonly string[];
   }[];
-  /** Set if an authorizer of the cluster, such as a webhook, cannot list its rules. */
+  /** True if an authorizer of the cluster, such as a webhook, cannot list its rules. */
   readonly incomplete?: boolean;
 }
 
 /**
- * The review of rights in all namespaces is about a namespace that nobody has roles in: what is allowed there is allowed by bindings to the
- * whole cluster. A namespace need not exist for a review.
+ * Namespace for reviews of cluster-wide permissions. It has no role bindings, so whatever is allowed there is allowed by a ClusterRoleBinding. A
+ * namespace need not exist for a review.
  */
 const NO_NAMESPACE = "gen-operator-doctor-asks-for-all-namespaces";
 
 /**
- * Returns the rights that the user of a client lacks. There is one request for each namespace; one for each right only where the rules
- * of the cluster are not all known, and those that are known do not give it.
+ * Returns the permissions that the user of the client lacks.
+ *
+ * Sends one SelfSubjectRulesReview per namespace. Only if the rules are incomplete and do not grant a permission, it is checked by a
+ * SelfSubjectAccessReview.
  */
 export async function missingRights(
   client: ApiClient,
@@ -162,8 +164,7 @@ async function isAllowed(client: ApiClient, right: RequiredRight, signal: AbortS
 }
 
 /**
- * Tells whether rules allow something, by the rules of RBAC.
- *
+ * Returns whether rules grant a permission, with the semantics of RBAC.
  * https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
  */
 export function allows({ resourceRules = [], nonResourceRules = [] }: ReviewedRules, right: RequiredRight): boolean {
@@ -186,7 +187,7 @@ function has(stated: readonly string[], wanted: string): boolean {
   return stated.includes("*") || stated.includes(wanted);
 }
 
-// Only a star at the end stands for the rest of a path.
+// A star is a wildcard only at the end of a path.
 function isCovered(path: string, stated: string): boolean {
   return stated === path || (stated.endsWith("*") && path.startsWith(stated.slice(0, -1)));
 }

@@ -12,14 +12,14 @@ import { type Check, ok, skipped } from "./check.js";
 
 const TIMEOUT_MS = 60_000;
 const FIELD_MANAGER = "gen-operator-doctor";
-/** How many fields are listed for each controller. */
+/** Maximum number of fields listed per controller. */
 const MOST_LISTED = 200;
-/** The field managers of Kubernetes itself, which nothing replaces. */
+/** Field managers of Kubernetes components, which an operator does not replace. */
 const KUBERNETES = /^(?:kube-controller-manager|kube-scheduler|kube-apiserver|kubelet|cloud-controller-manager)$/;
 
 type ManagedEntry = NonNullable<KubernetesObject["metadata"]["managedFields"]>[number];
 
-/** What one object of the operator would lose, and to whom it belongs now. */
+/** The fields that one object would lose, with the manager that owns them now. */
 interface Loss {
   readonly manager: string;
   readonly object: string;
@@ -28,8 +28,10 @@ interface Loss {
 }
 
 /**
- * Lists what `formerFieldManagers` of each controller removes, by a dry run for each object; without any, what each other field manager holds.
- * The operator has to have adopted the objects: what it owns says what `desired` states.
+ * Lists the fields that `formerFieldManagers` of each controller would remove, by a dry run for each object. Without `formerFieldManagers`, lists the
+ * fields of each other field manager.
+ *
+ * The operator must have adopted the objects: the fields that it owns show what `desired` returns.
  */
 export async function checkTakeover(client: ApiClient, model: ProjectModel): Promise<Check[]> {
   const { messageOf, isApiError } = await import("@gen-operator/runtime");
@@ -136,7 +138,7 @@ function othersOf(
   return [...new Set(found)].sort();
 }
 
-// Objects that are only created, or written by PUT, lose nothing later.
+// Objects that are only created, or written by PUT, do not lose fields.
 function isApplied(object: KubernetesObject, controller: ControllerModel): boolean {
   const dependent = dependentOf(object, controller);
   return (
@@ -156,7 +158,7 @@ interface Judged {
   readonly object: KubernetesObject;
   readonly definition: ResourceDefinition;
   readonly managers: readonly string[];
-  /** Paths that stay as they are. */
+  /** Paths that are released, and so are not removed. */
   readonly released: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -169,7 +171,7 @@ async function lossOf(client: ApiClient, judged: Judged): Promise<Loss | undefin
     subresource === undefined && managers.includes(manager);
   const [taken, others] = [managedFields.filter(isTaken), managedFields.filter((each) => !isTaken(each))];
   const fieldsOf = (entries: readonly ManagedEntry[]) => entries.map(({ fieldsV1 = {} }) => fieldsV1 as FieldsV1);
-  // What several of them own belongs to none of the others.
+  // Fields shared only among these managers have no other owner.
   const fields = fieldsOf(taken).flatMap((each) => takenFields(object, each, fieldsOf(others)));
   const found = [...new Map(fields.map((field) => [JSON.stringify(field.path), field])).values()];
   const isReleased = ({ text }: TakenField) => released.some((each) => text === each || text.startsWith(`${each}.`));
@@ -191,7 +193,7 @@ async function lossOf(client: ApiClient, judged: Judged): Promise<Loss | undefin
     return lines.length === 0 ? undefined : { manager, object: what, lines, isRejected: false };
   } catch (error) {
     if (!isApiError(error) || error.code === 403 || error.code === 404) throw error;
-    // Its message may hold values.
+    // The message of the API server may contain values of the object, so print only the field paths.
     const places = error.causes.flatMap(({ field }) => (field === undefined ? [] : [field]));
     const where = places.length > 0 ? ` at ${[...new Set(places)].join(", ")}` : "";
     const paths = outermost.map(({ text }) => text).join(", ");
@@ -200,7 +202,7 @@ async function lossOf(client: ApiClient, judged: Judged): Promise<Loss | undefin
   }
 }
 
-// What gets the same value as a default does not change.
+// A field that gets the same value as a default does not change.
 function linesOf(before: object, after: object, fields: readonly TakenField[]): readonly string[] {
   const lines = fields.flatMap(({ elements, text, value }) => {
     const now = valueOfFields(after, elements);
@@ -214,7 +216,7 @@ function linesOf(before: object, after: object, fields: readonly TakenField[]): 
   return [...lines.sort(), ...(isOfPods && isChanged ? ["the pods restart, as the pod template changes"] : [])];
 }
 
-// Texts may be secret.
+// Strings may be secret.
 function isShown(value: unknown): value is number | boolean {
   return typeof value === "number" || typeof value === "boolean";
 }
@@ -223,7 +225,7 @@ function isBelow(path: Path, other: Path): boolean {
   return path.length > other.length && other.every((step, index) => path[index] === step);
 }
 
-// Indexes of one list stay right if the last items go first.
+// Remove the last items of a list first, so that the indexes of the others stay valid.
 function fromTheEnd(a: TakenField, b: TakenField): number {
   for (let at = 0; at < Math.min(a.path.length, b.path.length); at++) {
     const [left, right] = [a.path[at]!, b.path[at]!];
@@ -242,22 +244,22 @@ function byName(a: KubernetesObject, b: KubernetesObject): number {
   return key(a) < key(b) ? -1 : 1;
 }
 
-// What an object loses once the fields of a former field manager belong to the operator, which no longer states them.
+// Finds the fields that an object loses when the operator takes over the managed fields of a former field manager without applying them.
 
-/** A set of fields, as `metadata.managedFields` holds them. */
+/** A set of fields, in the format of `metadata.managedFields`. */
 interface FieldsV1 {
   readonly [element: string]: FieldsV1;
 }
 
-/** The way to a value in an object: names of members and indexes of items. */
+/** Path of a value in an object: names of members, and indexes of items. */
 type Path = readonly (string | number)[];
 
-/** A field that goes. */
+/** A field that would be removed. */
 interface TakenField {
   readonly path: Path;
-  /** The elements of the set that lead to it. */
+  /** Elements of the field set that lead to the field. */
   readonly elements: readonly string[];
-  /** As the API server writes it: `spec.containers[name="web"].image`. */
+  /** The path in the notation of the API server, for example `spec.containers[name="web"].image`. */
   readonly text: string;
   readonly value: unknown;
 }
@@ -272,14 +274,14 @@ interface Place {
 }
 
 /**
- * Returns the fields of an object that a former manager owns, and nobody else: as server-side apply removes them when the manager to whom they
- * belong then states them no more. Items of one list come from the last to the first.
+ * Returns the fields of an object that only a former manager owns, which server-side apply removes when the new owner no longer applies them. Items
+ * of a list are returned from last to first.
  */
 export function takenFields(object: object, taken: FieldsV1, others: readonly FieldsV1[]): TakenField[] {
   return takenBelow({ value: object, taken, others, path: [], elements: [], text: "" });
 }
 
-/** Returns the value to which elements of a set lead in an object; undefined if there is none. */
+/** Returns the value at a path of field-set elements; undefined if there is none. */
 export function valueOfFields(object: object, elements: readonly string[]): unknown {
   let value: unknown = object;
   for (const element of elements) {
@@ -299,10 +301,10 @@ function takenBelow({ value, taken, others, path, elements, text }: Place): Take
       ...{ path: [...path, step], elements: [...elements, element] },
       ...{ text: text + textOf(element, text), value: child },
     };
-    // An item of a list belongs to the managers that own the item itself, a field to all that own something in it.
+    // An item of a list is owned by the managers of the item itself; a field, by every manager that owns something in it.
     const isField = element.startsWith("f:");
     const isShared = isField ? owners.length > 0 : owners.some(isMember);
-    // Each label, annotation, finalizer and owner is named.
+    // List labels, annotations, finalizers, and owner references one by one.
     const isNamed = elements.includes("f:metadata") && Object.keys(fields).some((each) => each !== ".");
     if (!isShared && !isNamed && (isField || isMember(fields))) return [place];
     return takenBelow({ ...place, taken: fields, others: owners });
@@ -326,7 +328,7 @@ function hasKeys(item: unknown, kind: string, rest: string): boolean {
   const wanted: unknown = JSON.parse(rest);
   if (kind === "v:") return JSON.stringify(item) === JSON.stringify(wanted);
   const members = Object(item) as { readonly [name: string]: unknown };
-  // A default of a key may stand in the object alone.
+  // The key of an item may contain a default that only the object has.
   return Object.entries(wanted as object).every(([name, value]) => members[name] === value);
 }
 
@@ -350,7 +352,7 @@ function textOf(element: string, before: string): string {
     const keys = Object.entries(JSON.parse(rest) as object);
     return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join()}]`;
   }
-  // A name with dots would look like several.
+  // A name with dots would look like a path.
   if (!/^[\w-]+$/.test(rest)) return `[${JSON.stringify(rest)}]`;
   return before === "" ? rest : `.${rest}`;
 }

@@ -1,26 +1,26 @@
-/** What one check of `doctor` has found. */
+/** The result of one check of `doctor`. */
 export interface Check {
-  /** What was looked at: `lock file`. */
+  /** The subject of the check, for example `lock file`. */
   readonly name: string;
   readonly outcome: "ok" | "warning" | "failed" | "skipped";
   readonly message: string;
-  /** Lines that the message sums up. */
+  /** Details that the message summarizes. */
   readonly details?: readonly string[];
-  /** What to do about it. */
+  /** How to fix the problem. */
   readonly advice?: string;
 }
 
-/** Creates a check that found nothing wrong. */
+/** Returns the result of a successful check. */
 export function ok(name: string, message: string): Check {
   return { name, outcome: "ok", message };
 }
 
-/** Creates a check that could not be made. */
+/** Returns the result of a check that could not be performed. */
 export function skipped(name: string, message: string, advice?: string): Check {
   return { name, outcome: "skipped", message, ...(advice === undefined ? {} : { advice }) };
 }
 
-/** Creates a check that found something wrong. */
+/** Returns the result of a failed check. */
 export function failed(name: string, message: string, advice?: string): Check {
   return { name, outcome: "failed", message, ...(advice === undefined ? {} : { advice }) };
 }

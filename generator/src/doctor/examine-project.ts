@@ -11,21 +11,21 @@ import { checkRights } from "./check-rights.js";
 import { checkTakeover } from "./check-takeover.js";
 import { type Check, failed, skipped } from "./check.js";
 
-/** What `doctor` looks at. */
+/** Options of {@link examineProject}. */
 export interface ExamineOptions {
-  /** The folder with the workflow specs. */
+  /** Folder of the workflow specs. */
   readonly project: string;
-  /** The cluster to compare with. Default: the current one of kubectl. */
+  /** The cluster to check. Default: the current context of kubectl */
   readonly cluster: ClusterOptions;
-  /** Whether to list what `formerFieldManagers` removes, and nothing else. Default: false */
+  /** True to list only what `formerFieldManagers` removes. Default: false */
   readonly takeover?: boolean;
-  /** The command that brings generated code up to date. */
+  /** The command that updates generated code. */
   readonly update: string;
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** Checks what a project needs on this machine and in a cluster, one thing after the other. Writes nothing. */
+/** Checks the requirements of a project on this machine and in a cluster, and yields each result. Writes nothing. */
 export async function* examineProject(options: ExamineOptions): AsyncGenerator<Check, void> {
   const { project, cluster, update, onStep = () => {} } = options;
   const root = resolve(project);

@@ -5,18 +5,18 @@ type Node = { readonly [keyword: string]: unknown };
 
 /** A field of a spec. */
 interface Field {
-  /** Where it stands, such as `spec.dependents.NAME.onImmutable`. */
+  /** Path of the field, for example `spec.dependents.NAME.onImmutable`. */
   readonly path: string;
   readonly name: string;
   readonly schema: Node;
 }
 
-/** Lists the names of the fields below `spec` of a workflow.yaml. */
+/** Lists the names of the fields below `spec` in a workflow.yaml. */
 export async function listFieldNames(): Promise<string[]> {
   return [...new Set((await readFields()).map(({ name }) => name))];
 }
 
-/** Explains a field of a spec by its name, in each place where it stands; undefined if there is none of this name. */
+/** Explains a field of a spec, by name or path, at each of its paths. Undefined if there is no such field. */
 export async function explainField(name: string): Promise<string | undefined> {
   const fields = (await readFields()).filter((field) => field.name === name || field.path === name);
   if (fields.length === 0) return undefined;
@@ -47,7 +47,7 @@ async function readFields(): Promise<Field[]> {
     const above = new Set(isAbove).add(node);
     for (const [name, child] of Object.entries(isRecord(node["properties"]) ? node["properties"] : {})) {
       const inner = `${path}.${name}`;
-      // Alternatives of one field share its description.
+      // Alternatives for the same field share its description.
       if (!found.has(inner)) found.set(inner, { path: inner, name, schema: describe(root, child) });
       visit(child, inner, above);
     }
@@ -67,7 +67,7 @@ function resolve(root: Node, node: unknown): unknown {
   return steps.reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), root);
 }
 
-/** Returns what a schema says of a field: by itself, or by the definition that it refers to. */
+/** Returns the schema of a field, merged with the definition that it references. */
 function describe(root: Node, schema: unknown): Node {
   if (!isRecord(schema)) return {};
   const shared = (Array.isArray(schema["allOf"]) ? (schema["allOf"] as unknown[]) : [schema])

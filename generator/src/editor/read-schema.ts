@@ -10,12 +10,12 @@ import { readCrds } from "../read/crd/read-crds.js";
 import { readBuiltinKinds, withKinds } from "../read/kinds.js";
 import { listCrdFiles, readProjectFile } from "../read/project-files.js";
 
-/** The JSON Schema of workflow specs, as it is published. */
+/** Returns the published JSON Schema of workflow specs. */
 export async function readWorkflowSchema(): Promise<string> {
   return readFile(packageFile("data/workflow.schema.json"), "utf8");
 }
 
-/** Returns the JSON Schema of a kind of a project or of Kubernetes: `WebPage`, `Deployment`, `example.com/v1/WebPage`. */
+/** Returns the JSON Schema of a kind of the project or of Kubernetes, for example `WebPage`, `Deployment`, or `example.com/v1/WebPage`. */
 export async function readKindSchema(
   project: string,
   name: string,
@@ -42,7 +42,7 @@ export async function readKindSchema(
   return { diagnostics: [...diagnostics, problem] };
 }
 
-// A kind alone is the one of the project before that of Kubernetes, in the version that is stored.
+// For a kind without a group, custom kinds take precedence over built-in ones, and the stored version over others.
 function findKind(catalog: ResourceCatalog, name: string): ResourceModel | undefined {
   if (name.includes("/")) return catalog.find(parseKind(name));
   const custom = catalog.custom.filter(({ kind }) => kind === name);
@@ -52,7 +52,7 @@ function findKind(catalog: ResourceCatalog, name: string): ResourceModel | undef
   return stable === undefined ? undefined : catalog.find(stable);
 }
 
-// The JSON Schema of a kind for editors: what the API server accepts, in the words of draft 7.
+// Keywords that OpenAPI and JSON Schema draft 7 share.
 
 const COPIED = [
   ...["title", "description", "default", "enum", "format", "pattern", "multipleOf", "uniqueItems", "required"],
@@ -63,7 +63,7 @@ interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** Builds the JSON Schema of a kind. A field that the API server would drop is an error. */
+/** Builds the JSON Schema of a kind for editors. A field that the API server would prune is an error. */
 function buildKindSchema(resource: ResourceModel): JsonSchema {
   const { group, version, kind } = resource;
   const definitions = new Map<string, JsonSchema>();
@@ -80,7 +80,7 @@ function buildKindSchema(resource: ResourceModel): JsonSchema {
       ...properties,
       apiVersion: { const: apiVersion },
       kind: { const: kind },
-      // Custom kinds leave it to the API server, which treats all metadata alike.
+      // Custom kinds do not declare metadata, which the API server validates itself.
       metadata: resource.isCustom ? { type: "object" } : (properties["metadata"] ?? { type: "object" }),
     },
     ...(definitions.size === 0 ? {} : { definitions: Object.fromEntries(definitions) }),
@@ -97,7 +97,7 @@ function schemaOf(raw: RawSchema, conversion: Conversion): JsonSchema {
   if (definition === undefined || isIntOrString(schema)) return withoutReference(schema, conversion);
   const name = shortNameOf(definition);
   if (!conversion.definitions.has(name)) {
-    // Known before it is built: definitions refer to themselves.
+    // Register the definition before building it, because definitions can be recursive.
     conversion.definitions.set(name, {});
     const target = conversion.resource.definitions.get(definition) ?? {};
     conversion.definitions.set(name, withoutReference(target, conversion));
@@ -123,7 +123,7 @@ function withoutReference(schema: RawSchema, conversion: Conversion): JsonSchema
   return built;
 }
 
-// An embedded object has fields that its schema need not name, and metadata is the API server's.
+// An embedded resource has fields that its schema need not declare.
 function isClosed(schema: RawSchema, fields: number): boolean {
   if (schema["x-kubernetes-preserve-unknown-fields"] === true || schema["x-kubernetes-embedded-resource"] === true)
     return false;
