@@ -11,19 +11,19 @@ import { CRDS_KUSTOMIZATION, type OutputFile, stageOfFiles } from "./output-file
 import { emitResource } from "./resource/emit-resource.js";
 import { emitStubs, needsReconciler, reconcilerPathOf } from "./stubs.js";
 
-/** What is known of a project besides its model. */
+/** Options of {@link emitProject}. */
 interface EmitOptions {
-  /** Tells whether a file of the user's is not there yet. Default: none is. */
+  /** Returns whether a user file does not exist. Default: every file is missing */
   isMissing?(path: string): boolean;
-  /** Tells whether the user has a reconciler at a path. Default: if the file is not missing. */
+  /** Returns whether the user has a reconciler at a path. Default: if the file is not missing */
   hasReconciler?(path: string): boolean;
-  /** Keeps what is emitted. Default: nothing is kept */
+  /** Caches emitted files. Default: no cache */
   readonly stage?: Stage;
-  /** Called with what is being generated, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
+/** Emits all files of a project: generated files, and a stub for each user file. */
 export async function emitProject(model: ProjectModel, options: EmitOptions = {}): Promise<OutputFile[]> {
   const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), stage = uncached } = options;
   const { onStep = () => {} } = options;
@@ -61,7 +61,7 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     ...emitDeploy(model, {
       hasCrdsFolder: !isMissing(CRDS_KUSTOMIZATION),
       crdOf: stageOfFiles(stage, "manifest", ({ digest }) => (digest === undefined ? undefined : [digest]), emitCrd),
-      // No right depends on the fields of a kind.
+      // The manifests do not depend on the fields of kinds.
       installationOf: stageOfFiles(
         stage,
         "deploy",
@@ -74,7 +74,7 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
   return sorted(files);
 }
 
-/** Returns the files of a project with the inputs of its controllers, which the user's code tells after it has followed the spec. */
+/** Adds the inputs of controllers to emitted files. They are only known after the analysis of user code. */
 export function emitInputs(
   files: readonly OutputFile[],
   model: ProjectModel,
@@ -104,7 +104,7 @@ function versionKeyOf({ digest, version }: ResourceModel): readonly string[] | u
   return digest === undefined ? undefined : [digest, version];
 }
 
-/** Emits the classes of resources and an index of them: typed resources without a workflow. */
+/** Emits the classes of kinds and their index, without a workflow. */
 export function emitResources(
   resources: readonly ResourceModel[],
   onKind?: (resource: ResourceModel) => void,
@@ -119,29 +119,29 @@ export function emitResources(
 function sorted(files: readonly OutputFile[]): OutputFile[] {
   const paths = new Set<string>();
   for (const { path } of files) {
-    // Some file systems do not tell upper from lower case.
+    // Some file systems are case-insensitive.
     if (paths.has(path.toLowerCase())) throw new Error(`two kinds or controllers would be written to ${path}`);
     paths.add(path.toLowerCase());
   }
   return [...files].sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
-/** All that the files of a controller are made from. */
+/** Everything that determines the files of a controller. */
 interface ControllerParts {
   readonly controller: ControllerModel;
   readonly names: ControllerNames;
   readonly hasReconciler: boolean;
 }
 
-/** What stands for a controller in the memory of a run. */
+/** Cache keys of a controller. */
 interface ControllerKeys {
-  /** Stands for all of it; undefined if it has a kind that nothing short stands for. */
+  /** Key of the whole controller; undefined if it uses a kind without a digest. */
   readonly whole: string | undefined;
-  /** Stands for all of it but the fields of its kinds: a CRD that changes rarely changes it. */
+  /** Key of the controller without the fields of its kinds, which most changes of a CRD leave unchanged. */
   readonly outline: string;
 }
 
-/** Returns what stands for a controller. */
+/** Returns the cache keys of a controller. */
 function controllerKeysOf({ controller, names, hasReconciler }: ControllerParts): ControllerKeys {
   const { resources, ...rest } = names;
   const digests: string[] = [];
@@ -155,7 +155,7 @@ function controllerKeysOf({ controller, names, hasReconciler }: ControllerParts)
   return { whole: isKnown ? digestOf(outline, ...digests) : undefined, outline: digestOf(outline) };
 }
 
-/** Tells whether a kind is told by its digest, or by its name since it comes with the generator. */
+/** Returns whether a kind is identified by its digest, or by its name because it is built in. */
 function isKnownByName({ digest, isCustom, isDescribed }: ResourceModel): boolean {
   return digest !== undefined || (!isCustom && isDescribed !== true);
 }
@@ -164,7 +164,7 @@ function isResource(value: unknown): value is ResourceModel {
   return typeof value === "object" && value !== null && "listKind" in value && "schema" in value;
 }
 
-/** Returns all of a kind but its fields, which are long, and are read from a CRD only if somebody looks at them. */
+/** Returns a kind without its fields, which are long, and are read from a CRD only on access. */
 function outlineOf(resource: ResourceModel): object {
   const names = Object.keys(resource).filter((name) => !["schema", "definitions", "crd", "digest"].includes(name));
   return Object.fromEntries(names.map((name) => [name, resource[name as keyof ResourceModel]]));

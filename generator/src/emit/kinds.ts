@@ -16,15 +16,15 @@ import {
 import { type SchemaParts, buildSchemaParts, printSchemaAlone } from "./resource/runtime-schema.js";
 import { type ShapeModel, normaliseBuiltin, normaliseDefinition } from "./resource/shape.js";
 
-/** Where a definition is exported, and under which name. */
+/** The module that exports a definition, and the exported name. */
 interface Exported {
   readonly path: string;
   readonly name: string;
 }
 
 /**
- * Emits the package of the built-in kinds: a module for each group and version, with a class for each kind and a type for each definition,
- * and beside it the schemas that the runtime reads.
+ * Emits the package of the built-in kinds: for each group and version, a module with a class for each kind and a type for each definition, and a
+ * module with the schemas for the runtime.
  */
 export function emitKinds(
   resources: readonly ResourceModel[],
@@ -58,7 +58,7 @@ function emitTypes({ path, kinds, shapes }: KindModule, exported: ReadonlyMap<st
   ]);
 }
 
-/** What a shape is called in a module, and the module that it is from if that is another one. */
+/** The name of a shape in a module, and the module to import it from if it is another one. */
 interface ShapePlace {
   readonly name: string;
   readonly from?: string;
@@ -71,11 +71,11 @@ function localShape({ base, ...shape }: ShapeModel, places: ReadonlyMap<string, 
   return base === undefined ? local : { ...local, base: { ...base, name: placeOf(base.name).name } };
 }
 
-/** Emits the schemas of the kinds and definitions of a module. A kind lists all definitions that its schema refers to. */
+/** Emits the schemas of the kinds and definitions of a module. A kind lists all definitions that its schema references. */
 function emitSchemas({ path, kinds, schemas }: KindModule, modules: readonly KindModule[]): OutputFile[] {
   const pathOf = new Map(modules.flatMap((each) => [...each.schemas.keys()].map((name) => [name, each.path] as const)));
   const constantOf = ([definition, { name }]: [string, { readonly name: string }]): string | ImportSymbol => {
-    // What a definition refers to is known by its short name, whichever kind it belongs to.
+    // References between definitions use the short name, which must be unique within a kind.
     if (name !== shortNameOf(definition)) throw new Error(`two definitions of one kind are called ${name}`);
     const from = pathOf.get(definition) ?? path;
     return from === path ? name : valueFrom(`../${from}.schema.js`, name);
@@ -103,7 +103,7 @@ function fileOf(path: string, sections: readonly Printed[]): OutputFile {
   });
 }
 
-/** A kind with its shapes, which refer to definitions by their full names. */
+/** A kind with its shapes, which reference definitions by their full names. */
 interface KindModel {
   readonly resource: ResourceModel;
   readonly root: ShapeModel;
@@ -111,18 +111,18 @@ interface KindModel {
   readonly schema: SchemaParts;
 }
 
-/** What one module has: the kinds of a group and version, and the definitions of it that any kind refers to. */
+/** Contents of one module: the kinds of a group and version, and the definitions of that group and version that any kind references. */
 interface KindModule {
-  /** `apps/v1`, or `meta/v1` for what all groups share. */
+  /** Path of the module, for example `apps/v1`, or `meta/v1` for definitions that all groups share. */
   readonly path: string;
   readonly kinds: readonly KindModel[];
-  /** The shapes of the definitions, by whose full names they are called. */
+  /** Shapes of the definitions, named by their full names. */
   readonly shapes: readonly ShapeModel[];
-  /** The schemas of the definitions, by their full names. */
+  /** Schemas of the definitions, by full name. */
   readonly schemas: SchemaParts["definitions"];
 }
 
-/** Divides built-in kinds and their definitions into modules, each definition into that of its group and version. */
+/** Divides built-in kinds and their definitions into modules by group and version. */
 function buildKindModules(
   resources: readonly ResourceModel[],
   definitions: ReadonlyMap<string, RawSchema>,
@@ -151,7 +151,7 @@ function buildKindModules(
   }));
 }
 
-/** Returns the shapes of the definitions that kinds consist of, sorted by their names. */
+/** Returns the shapes of the definitions that kinds reference, sorted by name. */
 function shapesOf(roots: readonly ShapeModel[], definitions: ReadonlyMap<string, RawSchema>): ShapeModel[] {
   const found = new Map<string, ShapeModel>();
   const visit = (shape: ShapeModel): void => {
@@ -166,12 +166,12 @@ function shapesOf(roots: readonly ShapeModel[], definitions: ReadonlyMap<string,
   return [...found.values()].sort((left, right) => (left.name < right.name ? -1 : 1));
 }
 
-/** Returns the definitions that the fields of a shape refer to. */
+/** Returns the definitions that the fields of a shape reference. */
 function shapesIn({ fields }: ShapeModel): string[] {
   return fields.flatMap(({ type }) => shapeNameIn(type) ?? []);
 }
 
-// io.k8s.api.networking.v1.IngressSpec and io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector: only the kinds tell the group in full.
+// Definitions such as io.k8s.api.networking.v1.IngressSpec only contain the first part of the group, so look up the full one among the kinds.
 function modulePathOf(definition: string, resources: readonly ResourceModel[]): string {
   const [version = "", group = ""] = definition.split(".").slice(0, -1).reverse();
   const named = resources.find((each) => each.version === version && (each.group || "core").split(".")[0] === group);
@@ -179,10 +179,10 @@ function modulePathOf(definition: string, resources: readonly ResourceModel[]): 
 }
 
 /**
- * Returns the name of a definition in the module that exports it.
+ * Returns the name under which a module exports a definition.
  *
- * A definition that is a kind as well, such as PersistentVolumeClaim in the template of a StatefulSet, is not the class of that kind:
- * there its apiVersion and kind may be left out.
+ * A definition that is also a kind, such as PersistentVolumeClaim in the template of a StatefulSet, gets the prefix `Embedded`. Unlike in the class
+ * of the kind, its apiVersion and kind are optional.
  */
 function exportedNameOf(definition: string, kinds: readonly KindModel[]): string {
   const name = shortNameOf(definition);
@@ -190,10 +190,10 @@ function exportedNameOf(definition: string, kinds: readonly KindModel[]): string
   return isKind ? `Embedded${name}` : name;
 }
 
-/** What an API server says of definitions and their fields, by names; the empty name is for the definition itself. */
+/** Descriptions of definitions and their fields, by name. The empty name is the definition itself. */
 type Descriptions = { readonly [definition: string]: { readonly [field: string]: string } };
 
-/** Puts descriptions into the definitions that they are of. */
+/** Adds descriptions to definitions. */
 export function describe(
   definitions: ReadonlyMap<string, RawSchema>,
   descriptions: Descriptions,

@@ -10,12 +10,12 @@ import {
 import { type Doc, type ImportSymbol, callDoc, fieldsOf, symbolDoc, valueFrom } from "./print.js";
 import { codegenValues, runtimeTypes } from "./runtime-symbols.js";
 
-/** The longest name of a type; deeply nested schemas exceed any limit that a reader would set. */
+/** Maximum length of a type name. Names in deeply nested schemas would be longer than readable. */
 const MAX_NAME_LENGTH = 100;
 
-/** Returns the words of a name in PascalCase; what is inside a word keeps its case. */
+/** Converts a name to PascalCase. The case within a word is preserved. */
 export function pascalCase(text: string): string {
-  // Most names are one word.
+  // Fast path: most names are a single word.
   if (/^[A-Za-z0-9]*$/.test(text)) return text.charAt(0).toUpperCase() + text.slice(1);
   return text
     .split(/[^A-Za-z0-9]+/)
@@ -23,12 +23,12 @@ export function pascalCase(text: string): string {
     .join("");
 }
 
-/** Returns a name in camelCase: `WebPage` becomes `webPage`, `HTTPRoute` becomes `httpRoute`. */
+/** Converts a name to camelCase: `WebPage` becomes `webPage`, `HTTPRoute` becomes `httpRoute`. */
 export function camelCase(text: string): string {
   return pascalCase(text).replace(/^[A-Z]+(?=[A-Z][a-z]|[0-9]|$)|^[A-Z]/, (start) => start.toLowerCase());
 }
 
-/** Returns a name in kebab-case: `WebPage` becomes `web-page`, `HTTPRoute` becomes `http-route`. */
+/** Converts a name to kebab-case: `WebPage` becomes `web-page`, `HTTPRoute` becomes `http-route`. */
 export function kebabCase(text: string): string {
   return text
     .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
@@ -38,13 +38,13 @@ export function kebabCase(text: string): string {
     .toLowerCase();
 }
 
-// Names of objects are made of it, such as that of a Service, which is 63 characters long at most.
+// Names of objects are derived from it, and the name of a Service has at most 63 characters.
 const MAX_OPERATOR_NAME_LENGTH = 50;
 
-/** Returns the name of the operator that a package holds, a DNS label: `@acme/Page_Operator` is `page-operator`. */
+/** Returns the name of the operator in a package, a DNS label: `page-operator` for `@acme/Page_Operator`. */
 export function operatorNameOf(packageName: string): string {
   const name = kebabCase(packageName.slice(packageName.lastIndexOf("/") + 1));
-  // A Service must not begin with a digit.
+  // The name of a Service must not start with a digit.
   const label = /^[a-z]/.test(name) ? name : `operator-${name}`;
   return label.slice(0, MAX_OPERATOR_NAME_LENGTH).replace(/-+$/, "");
 }
@@ -52,14 +52,15 @@ export function operatorNameOf(packageName: string): string {
 /**
  * Returns the name of the class of a kind.
  *
- * A kind may start in lower case, and could then be a reserved word; it may have hyphens; or it may be called like a type that generated files import or name.
+ * The name of a kind may start in lower case, and so could be a reserved word, or it may contain hyphens. If it equals a type that generated files
+ * import or use, the class gets the suffix `Resource`.
  */
 export function classNameOf(kind: string): string {
   const name = pascalCase(kind);
   return IMPORTED.has(name) ? `${name}Resource` : name;
 }
 
-/** The types of the language that generated files and stubs name. */
+/** Global types that generated files and stubs use. */
 const OF_THE_LANGUAGE = [
   "AbortSignal",
   "Awaited",
@@ -79,7 +80,7 @@ const OF_THE_LANGUAGE = [
 
 const IMPORTED: ReadonlySet<string> = new Set([...runtimeTypes, ...OF_THE_LANGUAGE]);
 
-/** Hands out names that are unique within a file and depend on nothing but the path that each one stands for. */
+/** Allocates names that are unique within a file. A name only depends on the preferred name, the path, and earlier allocations. */
 export class NameAllocator {
   readonly #taken: Set<string>;
 
@@ -87,7 +88,7 @@ export class NameAllocator {
     this.#taken = new Set(reserved);
   }
 
-  /** Returns `preferred`, or a name with a hash of `path` if that is too long or belongs to another path. */
+  /** Returns `preferred`, or a shortened name with a hash of `path` if it is too long or taken. */
   allocate(preferred: string, path: readonly string[]): string {
     const isFree = preferred.length <= MAX_NAME_LENGTH && !this.#taken.has(preferred);
     const name = isFree ? preferred : `${preferred.slice(0, MAX_NAME_LENGTH - 9)}_${hashOf(path)}`;
@@ -100,42 +101,42 @@ function hashOf(path: readonly string[]): string {
   return hash("sha256", JSON.stringify(path), "hex").slice(0, 8);
 }
 
-/** Where a generated class is, and what it is called in files that use several. */
+/** The location and the names of a generated class. */
 export interface ResourceName {
-  /** The name of the class in its own file. */
+  /** Name of the class in its own file. */
   readonly className: string;
-  /** The name that no other class of the project has, by which the index exports it. */
+  /** Name that is unique in the project, under which the index exports the class. */
   readonly exportName: string;
-  /** The name in the files of one controller: the same, unless they declare a type of that name. */
+  /** Name in the files of a controller: the exported name, unless a type of the controller has the same name. */
   readonly localName: string;
-  /** The package of a built-in kind, or the module below `src/generated`, without extension: `resources/example.com/v1/page`. */
+  /** Package of a built-in kind, or module below `src/generated` without extension: `resources/example.com/v1/page`. */
   readonly module: string;
 }
 
-/** The package that has the built-in kinds. */
+/** The package of the built-in kinds. */
 const KINDS_PACKAGE = "@gen-operator/kinds";
 
-/** Returns what an import names to get a class; `base` is the way from the importing file to `src/generated`, such as `../`. */
+/** Returns the module specifier for importing a class. `base` is the relative path from the importing file to `src/generated`, for example `../`. */
 export function specifierOf({ module }: ResourceName, base: string): string {
   return module.startsWith("@") ? module : `${base}${module}.js`;
 }
 
-/** Returns the name of what `create` and `desired` take. */
+/** Returns the name of the input type of a class, which `create` takes and `desired` returns. */
 export function inputNameOf(className: string): string {
   return `${className}Input`;
 }
 
-/** Returns the module of a resource below `src/generated`. */
+/** Returns the module of a kind below `src/generated`. */
 export function modulePathOf(resource: ResourceModel): string {
   return `resources/${groupPathOf(resource)}/${kebabCase(resource.kind)}`;
 }
 
-/** Returns the group and version of a kind as a path: `apps/v1`, or `core/v1`. */
+/** Returns the group and version of a kind as a path, for example `apps/v1` or `core/v1`. */
 export function groupPathOf({ group, version }: Pick<ResourceModel, "group" | "version">): string {
   return `${group === "" ? "core" : group}/${version}`;
 }
 
-/** Tells whether the class of a kind is generated; a package has the others. */
+/** Returns whether the class of a kind is generated into the project instead of imported from a package. */
 export function hasOwnClass({ isCustom, isDescribed = false }: ResourceModel): boolean {
   return isCustom || isDescribed;
 }
@@ -145,12 +146,12 @@ function moduleOf(resource: ResourceModel): string {
 }
 
 /**
- * Names the classes of a project so that no two are alike.
+ * Assigns unique names to the classes of a project.
  *
- * A kind keeps its name unless other groups or versions have it too. Within a group, the version that a controller has as its primary keeps it,
- * otherwise one of a dependent, otherwise the storage version. Groups put theirs in front, but for the one whose kind is the primary of a
- * controller. So code of the user keeps its names when the controller moves to another version, or gets a dependent of the same kind: a
- * `Service` of Knative that needs a `Service` of the core group.
+ * A kind keeps its name unless another group or version has it too. Within a group, the version that is the primary of a controller keeps the name,
+ * or else a version that a dependent has, or else the storage version; other versions get a suffix. If several groups have the kind, they get a
+ * prefix, except for the only group whose kind is the primary of a controller. User code therefore keeps its names when the controller moves to
+ * another version, or gets a dependent with the same kind of another group, such as a `Service` of Knative with a `Service` of the core group.
  */
 export function nameResources({
   resources,
@@ -182,7 +183,7 @@ export function nameResources({
   return apartFromInputs(names);
 }
 
-// Of several groups none has a better right to the name.
+// If primaries of several groups have the name, none takes precedence.
 function groupOfPrimary(primaries: ReadonlySet<ResourceModel>, className: string): string | undefined {
   const groups = new Set(
     [...primaries].filter(({ kind }) => classNameOf(kind) === className).map(({ group }) => group),
@@ -190,7 +191,7 @@ function groupOfPrimary(primaries: ReadonlySet<ResourceModel>, className: string
   return groups.size === 1 ? [...groups][0] : undefined;
 }
 
-// A kind "FooInput" beside a kind "Foo", whose input type has that name.
+// Renames a kind "FooInput" next to a kind "Foo", whose input type has the same name.
 function apartFromInputs(names: ReadonlyMap<ResourceModel, ResourceName>): ReadonlyMap<ResourceModel, ResourceName> {
   const inputs = new Set([...names.values()].map(({ exportName }) => `${exportName}Input`));
   return new Map(
@@ -202,7 +203,7 @@ function apartFromInputs(names: ReadonlyMap<ResourceModel, ResourceName>): Reado
   );
 }
 
-// Several controllers may use several versions.
+// Controllers may use different versions of a kind.
 function preferredOf(
   versions: readonly ResourceModel[],
   uses: readonly ReadonlySet<ResourceModel>[],
@@ -215,11 +216,11 @@ function preferredOf(
   return versions.find(isStored) ?? versions[0];
 }
 
-/** What the files of a controller call things, and where the files are. */
+/** Names that the files of a controller use, and their folder. */
 export interface ControllerNames {
-  /** `webpage`: the folder below `src` and `src/generated`. */
+  /** `webpage`: folder below `src` and `src/generated`. */
   readonly folder: string;
-  /** `WebPage`: the class of the primary in the files of this controller. */
+  /** `WebPage`: class of the primary in the files of the controller. */
   readonly primary: string;
   /** `webPageWorkflow` */
   readonly workflow: string;
@@ -227,25 +228,25 @@ export interface ControllerNames {
   readonly controller: string;
   /** `WebPageDependents` */
   readonly dependents: string;
-  /** `WebPageSources`: what the event sources know of one primary. */
+  /** `WebPageSources`: the event sources in `secondary`. */
   readonly sources: string;
   /** `WebPageItems`: the items of the bulk dependents. */
   readonly items: string;
-  /** `WebPageLookups`: what looking resources up by their class gives, where that is less than all of them. */
+  /** `WebPageLookups`: results of lookups by class, for kinds that are not cached in full. */
   readonly lookups: string;
-  /** `WebPageDetails`: what the conditions find besides whether they hold. */
+  /** `WebPageDetails`: the details that conditions return. */
   readonly details: string;
-  /** `WebPageIndex`: returns the values under which an index finds a primary. */
+  /** `WebPageIndex`: type of the functions that return the keys of a primary in an index. */
   readonly index: string;
   /** `WebPageReconciler` */
   readonly reconciler: string;
   /** `WebPageReconcileArguments` */
   readonly reconcileArguments: string;
-  /** The classes that the controller uses, the primary's first. */
+  /** Classes that the controller uses, the primary's first. */
   readonly resources: ReadonlyMap<ResourceModel, ResourceName>;
 }
 
-/** Names what the files of a controller contain; `others` are all controllers of the project. */
+/** Returns the names that the files of a controller use. `others` are all controllers of the project. */
 export function controllerNamesOf(
   model: ControllerModel,
   all: ReadonlyMap<ResourceModel, ResourceName>,
@@ -260,7 +261,7 @@ export function controllerNamesOf(
   ]);
   const resources = new Map(used.map((resource) => [resource, unlike(declared, nameOrThrow(all, resource))]));
   const local = nameOrThrow(resources, primary).localName;
-  // The kind says more than the name of the controller, unless several controllers have it.
+  // Name constants after the kind of the primary, unless several controllers share it.
   const isAlone = others.filter((other) => other.primary === primary).length === 1;
   const prefix = camelCase(isAlone ? local : name);
   return {
@@ -280,20 +281,20 @@ export function controllerNamesOf(
   };
 }
 
-// A kind "WebCondition" beside a dependent "web", whose condition's type has that name.
+// Renames a kind "WebCondition" next to a dependent "web", whose condition type has the same name.
 function unlike(declared: ReadonlySet<string>, name: ResourceName): ResourceName {
   return declared.has(name.localName) || declared.has(`${name.localName}Input`)
     ? { ...name, localName: `${name.localName}Resource` }
     : name;
 }
 
-/** What the files of a controller call one dependent. */
+/** Names of a dependent in the files of its controller. */
 interface DependentNames {
   /** `configMap`, as in the spec. */
   readonly name: string;
-  /** `config-map`: the name of the user's file. */
+  /** `config-map`: name of the user's file. */
   readonly file: string;
-  /** `ServiceNeeds`: what it waits for. */
+  /** `ServiceNeeds`: the dependencies that are guaranteed to be present. */
   readonly needs: string;
   readonly secondary: string;
   readonly arguments: string;
@@ -301,28 +302,28 @@ interface DependentNames {
   readonly items: string;
   readonly condition: string;
   readonly conditionArguments: string;
-  /** `WebDeletionCondition`: the type of its deletePostcondition, where other conditions see more. */
+  /** `WebDeletionCondition`: type of the deletePostcondition, if it differs from that of other conditions. */
   readonly deletionCondition: string;
   readonly deletionArguments: string;
-  /** `WebExisting`: the type of a function that decides whether an object is adopted. */
+  /** `WebExisting`: type of the function that decides whether an existing object is adopted. */
   readonly existing: string;
   readonly existingArguments: string;
   readonly matcher: string;
-  /** `DeploymentOperations`: the own functions that write an object. */
+  /** `DeploymentOperations`: the own functions for writing an object. */
   readonly operations: string;
-  /** `AccountExternal`: the functions that find and change an external resource. */
+  /** `AccountExternal`: the functions of an external dependent. */
   readonly external: string;
-  /** What an external dependent consists of. */
+  /** `AccountResource`: type of the external resource. */
   readonly resource: string;
-  /** What is desired, where that has a type of its own. */
+  /** `AccountDraft`: type of the desired resource, if it differs from the live one. */
   readonly draft: string;
-  /** `pricesSource`: where the user's code hands over resources that something else brings. */
+  /** `pricesSource`: the channel to which user code pushes inbound resources. */
   readonly source: string;
-  /** What is kept of a resource, where that is more than an id. */
+  /** `AccountKept`: type of the kept state, if it is more than an id. */
   readonly kept: string;
 }
 
-/** Names the types of a dependent. */
+/** Returns the names of a dependent. */
 export function dependentNamesOf({ name }: { readonly name: string }): DependentNames {
   const type = pascalCase(name);
   return {
@@ -349,24 +350,24 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
   };
 }
 
-/** What the files of a controller call one event source. */
+/** Names of an event source in the files of its controller. */
 interface SourceNames {
   /** `pods`, as in the spec. */
   readonly name: string;
-  /** `pods`: the name of the user's file. */
+  /** `pods`: name of the user's file. */
   readonly file: string;
-  /** `podsFunctions`: the functions of the user's file, or its constant `source`. */
+  /** `podsFunctions`: import of the user's file, or of its constant `source`. */
   readonly module: string;
-  /** `podsSource`: the source itself, where the user's code has to reach it. */
+  /** `podsSource`: the source, if user code pushes resources to it. */
   readonly source: string;
   readonly resource: string;
   readonly mapper: string;
   readonly primaryMapper: string;
-  /** `ServersSource`: the functions that find the resources of a source outside Kubernetes. */
+  /** `ServersSource`: type of the functions of an external event source. */
   readonly functions: string;
 }
 
-/** Names the types of an event source. */
+/** Returns the names of an event source. */
 export function sourceNamesOf({ name }: { readonly name: string }): SourceNames {
   const type = pascalCase(name);
   return {
@@ -381,7 +382,7 @@ export function sourceNamesOf({ name }: { readonly name: string }): SourceNames 
   };
 }
 
-/** Names the types of the filters of the primary, a dependent or an event source, by the kind of change. */
+/** Returns the names of the filter types of the primary, a dependent, or an event source, by filter. */
 export function filterNamesOf(owner: string): { readonly [K in FilterName]: string } {
   const type = pascalCase(owner);
   return {
@@ -392,28 +393,28 @@ export function filterNamesOf(owner: string): { readonly [K in FilterName]: stri
   };
 }
 
-/** Returns the name of a resource that the project must have. */
+/** Returns the name of a kind that must be in the model. Throws if it is not. */
 export function nameOrThrow(names: ReadonlyMap<ResourceModel, ResourceName>, resource: ResourceModel): ResourceName {
   const name = names.get(resource);
   if (name === undefined) throw new Error(`${resource.kind} is used by a workflow but is no resource of the model`);
   return name;
 }
 
-/** Prints what stands for a kind in the wiring: its class, or a call that describes it by its name. `place` is that of the import. */
+/** Prints the reference to a kind in the wiring: its class, or a call that defines an untyped kind. `place` is the order of the import. */
 export function resourceDoc(resource: ResourceModel, { resources }: ControllerNames, place = CLASS_PLACE): Doc {
   if (resource.isUntyped === true) return untypedDoc(resource);
   return symbolDoc(classSymbol(nameOrThrow(resources, resource), place));
 }
 
-/** Where the imports of classes stand in the wiring of a controller. */
+/** Order of the imports of classes in the wiring of a controller. */
 export const CLASS_PLACE = 100;
 
-/** Returns the class of a kind, by the name that it has in the files of a controller. */
+/** Returns the import of a class under its local name. */
 export function classSymbol(resource: ResourceName, place = CLASS_PLACE): ImportSymbol {
   return valueFrom(specifierOf(resource, "../"), resource.className, resource.localName, place);
 }
 
-/** Prints a call that describes a kind by its name. */
+/** Prints the definition of an untyped kind. */
 export function untypedDoc({ group, version, kind, plural, scope }: ResourceModel): Doc {
   const apiVersion = group === "" ? version : `${group}/${version}`;
   return callDoc(symbolDoc(codegenValues.untypedResource), [], fieldsOf({ apiVersion, kind, plural, scope }));

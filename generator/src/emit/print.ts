@@ -1,53 +1,53 @@
-// How wide code is laid out, by the algorithm of prettier: what is printed here stays as it is when prettier formats it.
+// Lays out code with the algorithm of prettier, so that formatting the printed code with prettier does not change it.
 import { builders, printer } from "prettier/doc";
 
-/** A text of which it is known where lines may end. */
+/** A document of prettier: text with possible line breaks. */
 export type Doc = builders.Doc;
 
-/** The builders of documents, as prettier describes them. */
+/** Document builders of prettier. */
 export const { align, group, conditionalGroup, hardline, ifBreak, indent, indentIfBreak, join, line, softline } =
   builders;
 
-/** A name that a module exports. A file that prints it imports it. */
+/** A name exported by a module. A file that prints the symbol imports it. */
 export interface ImportSymbol {
   readonly kind: "symbol";
-  /** `*` stands for the whole module. */
+  /** Exported name; `*` for the whole module. */
   readonly name: string;
   readonly from: string;
-  /** What it is called where it is printed. */
+  /** Local name, which is printed. */
   readonly alias: string;
   readonly isType: boolean;
-  /** Whether it has an import of its own, as a module as a whole has. Default: symbols of a module share one */
+  /** True for a separate import statement, as for a whole module. Default: symbols of a module share one */
   readonly isApart?: boolean;
-  /** Where its import stands among those of a file; of equal ones, what is printed first comes first. Default: 0 */
+  /** Order of the import in the file. Imports with the same order are in order of first use. Default: 0 */
   readonly place?: number;
 }
 
-/** Returns a value that a module exports. */
+/** Returns the import of a value. */
 export function valueFrom(from: string, name: string, alias = name, place = 0): ImportSymbol {
   return { kind: "symbol", name, from, alias, isType: false, place };
 }
 
-/** Returns a type that a module exports. */
+/** Returns the import of a type. */
 export function typeFrom(from: string, name: string, alias = name, place = 0): ImportSymbol {
   return { kind: "symbol", name, from, alias, isType: true, place };
 }
 
-/** Prints a symbol. */
+/** Prints the local name of a symbol. */
 export function symbolDoc(symbol: ImportSymbol): Doc {
   return builders.label(symbol, symbol.alias);
 }
 
-/** Printed text: lines, and the symbols in them. */
+/** Printed text, with the symbols that it uses. */
 export type Printed =
   string | readonly Printed[] | { readonly text: string; readonly symbols: readonly ImportSymbol[] };
 
-/** Returns printed parts below each other. */
+/** Joins printed parts with line feeds. */
 export function joinLines(parts: readonly Printed[]): Printed {
   return parts.flatMap((part, index) => (index === 0 ? [part] : ["\n", part]));
 }
 
-/** Returns the text of what was printed; `onSymbol` is called with each symbol in it, in their order. */
+/** Returns the printed text, and calls `onSymbol` with each symbol in it in order. */
 export function textOf(printed: Printed, onSymbol: (symbol: ImportSymbol) => void = () => {}): string {
   if (typeof printed === "string") return printed;
   if ("text" in printed) {
@@ -57,14 +57,14 @@ export function textOf(printed: Printed, onSymbol: (symbol: ImportSymbol) => voi
   return printed.map((part) => textOf(part, onSymbol)).join("");
 }
 
-/** Lays a document out and keeps the symbols in it. */
+/** Lays out a document, preserving its symbols. */
 export function print(doc: Doc, depth = 0): Printed {
   const symbols = symbolsIn(doc);
   const text = layOut(doc, depth);
   return symbols.length === 0 ? text : { text, symbols };
 }
 
-/** Returns a document that is laid out already, whatever stands before it. */
+/** Lays out a document independently of the text before it. */
 export function fixedDoc(doc: Doc): Doc {
   return symbolsIn(doc).reduce<Doc>((contents, symbol) => builders.label(symbol, contents), layOut(doc));
 }
@@ -82,21 +82,21 @@ function symbolsIn(doc: Doc): ImportSymbol[] {
   }
 }
 
-/** The columns of a line. */
+/** Maximum line width. */
 export const WIDTH = 120;
 
-/** Lays a document out; `depth` columns are in front of all lines but the first, which the caller writes. */
+/** Lays out a document. `depth` is the indentation of all lines; the caller prints that of the first line. */
 export function layOut(doc: Doc, depth = 0): string {
-  // Most of what is printed fits on a line, and needs no algorithm.
+  // Fast path: most documents fit on one line.
   const text = flatText(doc, false);
   if (text !== undefined && text.length <= WIDTH - depth) return text;
   const { formatted } = printer.printDocToString(doc, { printWidth: WIDTH - depth, tabWidth: 2, useTabs: false });
   return depth === 0 ? formatted : formatted.replaceAll("\n", `\n${" ".repeat(depth)}`).replaceAll(/\n +(?=\n)/g, "\n");
 }
 
-/** Returns a document on one line; undefined if it has to break, or has parts that are laid out in other ways. */
+/** Returns a document on one line; undefined if it must break, or contains parts that only the printer can lay out. */
 function flatText(doc: Doc, isInGroup: boolean): string | undefined {
-  // Other letters may be wider than one column.
+  // Other characters may be wider than one column.
   if (typeof doc === "string") return /^[ -~]*$/.test(doc) ? doc : undefined;
   if (Array.isArray(doc)) {
     let text = "";
@@ -115,29 +115,29 @@ function flatText(doc: Doc, isInGroup: boolean): string | undefined {
     case "label":
       return flatText(doc.contents, isInGroup);
     case "if-break":
-      // Another group may decide.
+      // The layout may depend on another group.
       return isInGroup && !("groupId" in doc && doc.groupId !== undefined)
         ? flatText(doc.flatContents, true)
         : undefined;
     case "line":
-      // Outside of a group, lines end here.
+      // Outside of a group, a line always breaks.
       return doc.hard || !isInGroup ? undefined : doc.soft ? "" : " ";
     default:
       return undefined;
   }
 }
 
-/** How the items of a list are put between brackets. */
+/** Layout of a bracketed list. */
 interface ListStyle {
-  /** What is between the brackets and the items on one line. */
+  /** Separator between the brackets and the items on one line. */
   readonly space: Doc;
-  /** What ends the last item on lines of its own. */
+  /** Separator after the last item if each item is on its own line. */
   readonly end: "" | "," | ";";
-  /** Whether each item is on a line of its own, however short. */
+  /** True to always print each item on its own line. */
   readonly shouldBreak?: boolean;
 }
 
-/** Puts items between brackets: on one line if they fit, else each on its own. */
+/** Prints a bracketed list: on one line if it fits, or else with one item per line. */
 function listOf([open, close]: readonly [string, string], items: readonly Doc[], style: ListStyle): Doc {
   if (items.length === 0) return `${open}${close}`;
   const { space, end, shouldBreak = false } = style;
@@ -149,20 +149,20 @@ function listOf([open, close]: readonly [string, string], items: readonly Doc[],
 
 const CONSTANT = Symbol("constant");
 
-/** The name of a constant in the place of its value. */
+/** The name of a constant, in place of a value. */
 interface ConstantName {
   readonly [CONSTANT]: string;
 }
 
-/** Returns what is printed as the name of a constant, without quotes. */
+/** Returns a value that is printed as the name of a constant, without quotes. */
 export function constantName(name: string): ConstantName {
   return { [CONSTANT]: name };
 }
 
 /**
- * Prints JSON, and names of constants, as a TypeScript literal, laid out as prettier would lay it out.
+ * Prints JSON, and names of constants, as a TypeScript literal in the layout of prettier.
  *
- * Schemas are too large for prettier, which takes seconds for the largest.
+ * Prettier itself takes seconds for the largest schemas.
  */
 export function printValue(value: unknown, indent = 0, before = 0): string {
   return printWithin(value, { indent, before, lines: new Lines(WIDTH) });
@@ -177,7 +177,7 @@ interface Margins {
 
 function printWithin(value: unknown, { indent, before, lines }: Margins): string {
   if (typeof value !== "object" || value === null || CONSTANT in value) return printScalar(value);
-  // One column for the comma or semicolon that follows.
+  // Reserve a column for the comma or semicolon that follows.
   const line = lines.of(value);
   if (line !== undefined && line.length <= WIDTH - before - 1) return line;
   const pad = " ".repeat(indent + 2);
@@ -192,7 +192,7 @@ function printWithin(value: unknown, { indent, before, lines }: Margins): string
     if (isShorthand(name, child)) return `${pad}${name},\n`;
     const start = `${pad}${keyOf(name)}: `;
     const text = printWithin(child, { indent: indent + 2, before: start.length, lines }) + assertionOf(name, child);
-    // Long text starts on a line of its own, unless the name is so short that little would be gained.
+    // Like prettier, move a long string to the next line, unless the name is so short that this gains little.
     const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH && keyOf(name).length > 4;
     return isLong ? `${pad}${keyOf(name)}:\n${pad}  ${text},\n` : `${start}${text},\n`;
   });
@@ -204,7 +204,7 @@ export function printLine(value: unknown): string {
   return new Lines(Infinity).of(value) ?? "";
 }
 
-/** The values that fit on a line. Whoever prints a schema asks this at every level of it, so each answer is kept. */
+/** Cache of the values that fit on one line. Printing a schema queries it at every level. */
 class Lines {
   readonly #width: number;
   readonly #known = new Map<object, string | undefined>();
@@ -213,7 +213,7 @@ class Lines {
     this.#width = width;
   }
 
-  /** Returns a value on one line; undefined if that is too long. */
+  /** Returns a value on one line; undefined if it is too long. */
   of(value: unknown): string | undefined {
     if (typeof value !== "object" || value === null || CONSTANT in value) return this.#unlessLong(printScalar(value));
     if (!this.#known.has(value)) this.#known.set(value, this.#unlessLong(this.#join(value)));
@@ -224,7 +224,7 @@ class Lines {
     return line === undefined || line.length > this.#width ? undefined : line;
   }
 
-  // Gives up as soon as it is too long.
+  // Stops as soon as the line is too long.
   #join(value: object): string | undefined {
     const isList = Array.isArray(value);
     let line = isList ? "[" : "{";
@@ -238,8 +238,8 @@ class Lines {
   }
 }
 
-// TypeScript expects under a name that every object has, such as "constructor", what objects have there, whatever the type of the
-// other fields is; so it would take the texts below it for any text.
+// For a property named like a member of Object.prototype, such as "constructor", TypeScript uses the type of that member as contextual type, and
+// infers string instead of literal types below it.
 function assertionOf(name: string, child: unknown): string {
   return name !== "__proto__" && Object.hasOwn(Object.prototype, name) && typeof child === "object" && child !== null
     ? " as never"
@@ -255,7 +255,7 @@ function printScalar(value: unknown): string {
   return typeof value === "string" ? printText(value) : JSON.stringify(value);
 }
 
-/** Prints a text as a literal. Fewer escapes win, double quotes on a tie, as in prettier. */
+/** Prints a string literal. Uses the quotes that need fewer escapes, and double quotes on a tie, like prettier. */
 export function printText(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
   const json = escapeDirections(JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escapeOf));
@@ -264,10 +264,10 @@ export function printText(text: string): string {
   return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
 
-// Printable ASCII but for quotes and backslashes.
+// Printable ASCII except quotes and backslashes.
 const PLAIN = /^[ !#-&(-[\]-~]*$/;
 
-/** Escapes the invisible marks that change the direction of text: with them, code reads otherwise than it runs. */
+/** Escapes invisible bidirectional formatting characters, which can make code read differently from how it executes. */
 export function escapeDirections(text: string): string {
   return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, escapeOf);
 }
@@ -276,22 +276,22 @@ function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Prints the name of a field in an object. One called __proto__ has to be computed: otherwise it sets the prototype. */
+/** Prints the name of a property in an object literal. `__proto__` must be computed, or it would set the prototype. */
 function keyOf(name: string): string {
   return name === "__proto__" ? '["__proto__"]' : propertyNameOf(name);
 }
 
-/** Prints the name of a field in a type: quoted where it has to be. */
+/** Prints the name of a property in a type, quoted if necessary. */
 export function propertyNameOf(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : printText(name);
 }
 
-/** Prints an object: on one line if it fits and nothing says otherwise. */
+/** Prints an object: on one line if it fits, unless `shouldBreak` is set. */
 export function objectDoc(fields: readonly Doc[], shouldBreak = false): Doc {
   return listOf(["{", "}"], fields, { space: line, end: ",", shouldBreak });
 }
 
-/** Prints a list. */
+/** Prints an array. */
 export function arrayDoc(items: readonly Doc[], shouldBreak = false): Doc {
   return listOf(["[", "]"], items, { space: softline, end: ",", shouldBreak });
 }
@@ -309,7 +309,7 @@ function hasSeveralParts(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length > 1;
 }
 
-/** Prints the fields of an object that are there. */
+/** Prints the fields of an object that are not undefined. */
 export function fieldsOf(value: { readonly [name: string]: unknown }): Doc[] {
   return Object.entries(value).flatMap(([name, child]) => (child === undefined ? [] : [fieldDoc(name, child)]));
 }
@@ -318,27 +318,27 @@ function fieldDoc(name: string, value: unknown): Doc {
   return typeof value === "string" ? textField(name, printText(value)) : [keyOf(name), ": ", valueDoc(value)];
 }
 
-/** Prints a field whose value is a text or a name: too long a line ends behind the colon, unless the name of the field is short. */
+/** Prints a field whose value is a string or a name. A line that is too long breaks after the colon, unless the name of the field is short. */
 export function textField(name: string, value: Doc): Doc {
   const key = keyOf(name);
   return key.length <= 4 ? [`${key}: `, value] : group([`${key}:`, indent([line, value])]);
 }
 
-/** Prints a field with a value that knows how to break. */
+/** Prints a field whose value is a document. */
 export function field(name: string, value: Doc): Doc {
   return [keyOf(name), ": ", value];
 }
 
-/** Prints a field whose value is a function with the user's expression, which stays as it was written. */
+/** Prints a field whose value is a function with a user expression. The expression is printed unchanged. */
 export function expressionField(name: string, parameters: Doc, expression: string): Doc {
   const text = expression.trim();
-  // A brace would begin a block, and a comment would hide what follows.
+  // A brace would start a block, and a comment would comment out the rest of the line.
   const isPlain = !/^\{|\n|\/\//.test(text);
   const value = isPlain ? text : `(\n${text}\n)`;
   return ["// prettier-ignore", hardline, `${keyOf(name)}: `, parameters, ` => ${value}`];
 }
 
-/** Prints a call. An object as the last argument shares its lines with the brackets; `last` is that object, if it is one. */
+/** Prints a call. `last` are the fields of an object as the last argument, which is hugged by the parentheses. */
 export function callDoc(callee: Doc, texts: readonly Doc[], last?: readonly Doc[]): Doc {
   const apart = (args: readonly Doc[]) =>
     group([callee, "(", indent([softline, join([",", line], [...args])]), ifBreak(","), softline, ")"]);
@@ -352,7 +352,7 @@ export function callDoc(callee: Doc, texts: readonly Doc[], last?: readonly Doc[
   ]);
 }
 
-/** A type as it stands in generated code. A text is a name or a literal: it stays on one line. */
+/** A type in generated code. A string is a name or a literal, which is never broken. */
 export type TypeNode =
   | string
   | ImportSymbol
@@ -361,7 +361,7 @@ export type TypeNode =
   | { readonly kind: "typeof"; readonly module: ImportSymbol; readonly member: string }
   | { readonly kind: "union"; readonly members: readonly TypeNode[] }
   | { readonly kind: "intersection"; readonly members: readonly TypeNode[] }
-  /** A list that cannot be changed. */
+  /** A readonly array. */
   | { readonly kind: "array"; readonly items: TypeNode }
   | { readonly kind: "object"; readonly members: readonly MemberNode[] }
   | FunctionNode;
@@ -373,47 +373,47 @@ interface FunctionNode {
   readonly returns: TypeNode;
 }
 
-/** A member of a type: a property, an index signature, or a parameter of a function. */
+/** A member of a type: a property, an index signature, or a parameter. */
 export interface MemberNode {
-  /** Ready to print: quoted where it has to be; `readonly` and a question mark belong to it. */
+  /** The text before the colon, quoted if necessary, including `readonly` and a question mark. */
   readonly head: string;
   readonly type: TypeNode;
 }
 
-/** Names a type with its arguments; without arguments it is the name alone. */
+/** Returns a type with type arguments; the name alone if there are none. */
 export function reference(name: string | ImportSymbol, ...args: readonly TypeNode[]): TypeNode {
   return args.length === 0 ? name : { kind: "reference", name, arguments: args };
 }
 
-/** Returns a union; that of one member is the member. */
+/** Returns a union. A union of one member is the member. */
 export function union(...members: readonly TypeNode[]): TypeNode {
   const flat = members.flatMap((each) => (typeof each !== "string" && each.kind === "union" ? each.members : [each]));
   const [only] = flat;
   return flat.length === 1 && only !== undefined ? only : { kind: "union", members: flat };
 }
 
-/** Returns an intersection; that of one member is the member. */
+/** Returns an intersection. An intersection of one member is the member. */
 export function intersection(...members: readonly TypeNode[]): TypeNode {
   const [only] = members;
   return members.length === 1 && only !== undefined ? only : { kind: "intersection", members };
 }
 
-/** Returns a list that cannot be changed. */
+/** Returns a readonly array type. */
 export function readonlyArrayOf(items: TypeNode): TypeNode {
   return { kind: "array", items };
 }
 
-/** Returns the type of an object, by the heads of its members. */
+/** Returns an object type. The keys are the heads of its members. */
 export function objectOf(members: { readonly [head: string]: TypeNode }): TypeNode {
   return { kind: "object", members: Object.entries(members).map(([head, type]) => ({ head, type })) };
 }
 
-/** Returns the type of a function, by the heads of its parameters. */
+/** Returns a function type. The keys are the heads of its parameters. */
 export function functionOf(parameters: { readonly [head: string]: TypeNode }, returns: TypeNode): FunctionNode {
   return { kind: "function", parameters: Object.entries(parameters).map(([head, type]) => ({ head, type })), returns };
 }
 
-/** Returns a type or a promise of it. */
+/** Returns the union of a type and a promise of it. */
 export function maybePromise(type: TypeNode): TypeNode {
   return union(type, reference("Promise", type));
 }
@@ -449,7 +449,7 @@ function itemsText(items: TypeNode): string {
   return needsBrackets(items) ? `(${typeText(items)})` : typeText(items);
 }
 
-/** Tells whether the type of the items of a list stands in brackets. */
+/** Returns whether the item type of an array must be parenthesized. */
 function needsBrackets(items: TypeNode): boolean {
   return typeof items !== "string" && ["array", "union", "intersection", "function"].includes(items.kind);
 }
@@ -475,7 +475,7 @@ export function symbolsOf(type: TypeNode): ImportSymbol[] {
   }
 }
 
-/** Prints a type where a union may start on a line of its own: behind a colon, an arrow or an equals sign. */
+/** Prints a type after a colon, an arrow, or an equals sign, where a union may start on a new line. */
 export function typeDoc(type: TypeNode): Doc {
   if (typeof type === "string") return type;
   switch (type.kind) {
@@ -486,7 +486,7 @@ export function typeDoc(type: TypeNode): Doc {
     case "reference":
       return [typeDoc(type.name), argumentsDoc(type.arguments)];
     case "union":
-      // All of it on the next line, if that is enough.
+      // Try to move the whole union to the next line first.
       return group(indent([softline, group(unionDoc(type.members))]));
     case "intersection":
       return join(" & ", type.members.map(typeDoc));
@@ -499,7 +499,7 @@ export function typeDoc(type: TypeNode): Doc {
   }
 }
 
-/** Prints a member of a type, without what ends it. */
+/** Prints a member of a type, without the separator. */
 export function memberDoc({ head, type }: MemberNode): Doc {
   return [head, ": ", typeDoc(type)];
 }
@@ -516,7 +516,7 @@ function unionDoc(members: readonly TypeNode[]): Doc {
 
 function argumentsDoc(types: readonly TypeNode[]): Doc {
   const [only] = types;
-  // A single name gains nothing by a line of its own.
+  // Prettier does not break before a single name.
   if (types.length === 1 && only !== undefined && isName(only)) return ["<", typeDoc(only), ">"];
   const printed = types.map((type) =>
     typeof type !== "string" && type.kind === "union" ? group(unionDoc(type.members)) : typeDoc(type),
@@ -524,7 +524,7 @@ function argumentsDoc(types: readonly TypeNode[]): Doc {
   return group(["<", indent([softline, join([",", line], printed)]), softline, ">"]);
 }
 
-// What prettier takes for a simple type: `X` is one, `X["spec"]` and `typeof X` are not.
+// Simple types in the sense of prettier: `X` is one, `X["spec"]` and `typeof X` are not.
 function isName(type: TypeNode): boolean {
   return typeof type === "string" ? /^[\w$.]+$/.test(type) : type.kind === "object" || type.kind === "symbol";
 }
@@ -535,11 +535,11 @@ function itemsDoc(items: TypeNode): Doc {
   return needsBrackets(items) ? ["(", typeDoc(items), ")"] : typeDoc(items);
 }
 
-/** Prints the parameters of a function, in brackets. */
+/** Prints the parameters of a function, with parentheses. */
 function parametersDoc({ parameters }: Pick<FunctionNode, "parameters">): Doc {
   const [only] = parameters;
   if (only === undefined) return "()";
-  // An object as the only parameter shares its lines with the brackets.
+  // An object type of a single parameter is hugged by the parentheses.
   if (parameters.length === 1 && typeof only.type !== "string" && only.type.kind === "object") {
     const members = only.type.members.map(memberDoc);
     return ["(", only.head, ": {", indent([line, join([";", line], members)]), ifBreak(";"), line, "})"];
@@ -547,7 +547,7 @@ function parametersDoc({ parameters }: Pick<FunctionNode, "parameters">): Doc {
   return ["(", indent([softline, join([",", line], parameters.map(memberDoc))]), ifBreak(","), softline, ")"];
 }
 
-/** A name that a module exports, and what it is called here. */
+/** An exported name, with its local name. */
 interface ImportedName {
   readonly name: string;
   readonly alias: string;
@@ -564,7 +564,7 @@ export function printNamespaceImport(name: string, module: string, isTypeOnly = 
   return `import ${isTypeOnly ? "type " : ""}* as ${name} from ${JSON.stringify(module)};`;
 }
 
-/** Prints `export { a };` or `export type { a };`, sorted. */
+/** Prints `export { a };` or `export type { a };`, sorted by name. */
 export function printExport(symbols: readonly ImportSymbol[], isTypeOnly = false): Printed {
   const names = symbols.map(({ alias }) => alias).sort();
   return { text: layOut([isTypeOnly ? "export type " : "export ", namesDoc(names), ";"]), symbols };
@@ -576,7 +576,7 @@ export function printExportFrom(names: readonly ImportedName[], module: string, 
   return layOut([word, namesDoc(names.map(renamed)), ` from ${JSON.stringify(module)};`]);
 }
 
-// A single name stays on its line, however long it is.
+// Prettier never breaks a single name.
 function namesDoc(names: readonly string[]): Doc {
   return names.length === 1 ? `{ ${names[0]} }` : listOf(["{", "}"], names, { space: line, end: "," });
 }
@@ -588,7 +588,7 @@ function renamed({ name, alias }: ImportedName): string {
 /** An interface. */
 interface InterfaceNode {
   readonly name: string;
-  /** A comment, ready to print. */
+  /** Doc comment, with its delimiters. */
   readonly doc: string;
   readonly extends: readonly TypeNode[];
   readonly members: readonly (DocumentedMember | MethodNode)[];
@@ -596,7 +596,7 @@ interface InterfaceNode {
 
 /** A member of an interface. */
 export interface DocumentedMember extends MemberNode {
-  /** A comment, ready to print. */
+  /** Doc comment, with its delimiters. */
   readonly doc?: string;
 }
 
@@ -627,10 +627,10 @@ function methodDoc({ head, returns, ...node }: MethodNode): Doc {
   return group([head, parametersDoc(node), ": ", typeDoc(returns)]);
 }
 
-/** Prints an exported type alias; `parameters` are those in angle brackets, with the brackets. */
+/** Prints an exported type alias. `parameters` are the type parameters, with angle brackets. */
 export function printAlias(name: string, type: TypeNode, parameters = ""): Printed {
   const start = `export type ${name}${parameters} =`;
-  // A name has no place of its own to break at.
+  // A name cannot break internally, so it moves to the next line as a whole.
   if (typeof type !== "string") return print(group([start, " ", typeDoc(type), ";"]));
   return start.length + type.length + 2 <= WIDTH ? `${start} ${type};` : `${start}\n  ${type};`;
 }

@@ -6,16 +6,16 @@ import { type ImportSymbol, typeFrom, valueFrom } from "./print.js";
 
 type BuiltinConditionName = BuiltinModel["name"];
 
-/** The module that generated code imports: the runtime's door for it. */
+/** Entry point of the runtime for generated code. */
 export const codegenModule = "@gen-operator/runtime/codegen";
 
-/** The module that has `parseResource` of a kind with rules; the evaluator of rules is behind it. */
+/** Entry point of the runtime with `parseResource` for kinds with rules, which includes the CEL evaluator. */
 export const celModule = "@gen-operator/runtime/cel";
 
-/** The module that the user's code imports, and generated code for the built-in conditions. */
+/** Entry point of the runtime for user code, and for built-in conditions and event sources in generated code. */
 export const runtimeModule = "@gen-operator/runtime";
 
-/** Values that generated code may import from the runtime; renaming one there fails the build here. */
+/** Values that generated code may import from the runtime. Renaming one in the runtime breaks the build here. */
 export const runtimeValues = [
   "createResource",
   "defineController",
@@ -27,7 +27,7 @@ export const runtimeValues = [
   "untypedResource",
 ] as const satisfies readonly (keyof typeof codegen)[];
 
-// `keyof typeof` sees values only, so types are named in an object type.
+// `keyof typeof` only includes values, so types are listed as properties.
 interface RuntimeTypes {
   ClusterMeta: codegen.ClusterMeta;
   Condition: codegen.Condition<never, never>;
@@ -72,7 +72,7 @@ interface RuntimeTypes {
 /** A type that generated code may import from the runtime. */
 export type RuntimeType = keyof RuntimeTypes;
 
-/** The types that generated code may import from the runtime, in the order in which it imports them. */
+/** Types that generated code may import from the runtime, in import order. */
 export const runtimeTypes = Object.keys({
   ClusterMeta: true,
   Condition: true,
@@ -114,7 +114,7 @@ export const runtimeTypes = Object.keys({
   WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 
-/** What the runtime exports for each of the conditions that it ships. */
+/** Exports of the runtime for built-in conditions, by name in the spec. */
 export const builtinConditions = {
   condition: "conditionIs",
   crdPresent: "crdPresent",
@@ -124,7 +124,7 @@ export const builtinConditions = {
   bound: "bound",
 } as const satisfies Record<BuiltinConditionName, keyof typeof runtime>;
 
-/** What the runtime exports for event sources, and for conditions besides those that it ships. */
+/** Exports of the runtime for event sources, and for negating conditions. */
 const declared = [
   "byAnnotation",
   "byLabel",
@@ -139,17 +139,17 @@ const declared = [
 
 type Declared = (typeof declared)[number] | (typeof builtinConditions)[BuiltinConditionName];
 
-/** The types of the runtime for generated code, by their names. */
+/** Imports of the types of the runtime, by name. */
 export const codegenTypes = Object.fromEntries(runtimeTypes.map((name) => [name, typeFrom(codegenModule, name)])) as {
   readonly [K in RuntimeType]: ImportSymbol;
 };
 
-/** The values of the runtime for generated code. */
+/** Imports of the values of the runtime, by name. */
 export const codegenValues = Object.fromEntries(
   runtimeValues.map((name) => [name, valueFrom(codegenModule, name)]),
 ) as { readonly [K in (typeof runtimeValues)[number]]: ImportSymbol };
 
-/** The values that check rules. */
+/** Imports of the values that check CEL rules, by name. */
 export const celValues = { parseResource: valueFrom(celModule, "parseResource") } satisfies {
   readonly [K in keyof typeof cel]?: ImportSymbol;
 };

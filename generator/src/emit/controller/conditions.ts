@@ -53,7 +53,7 @@ const CONDITIONS = [
   "deletePostcondition",
 ] as const satisfies readonly ConditionName[];
 
-/** Returns the conditions of a dependent in the order of a reconcile. */
+/** Returns the conditions of a dependent in the order of their evaluation. */
 export function conditionsOf({ conditions }: DependentModel): (readonly [ConditionName, ConditionModel])[] {
   return CONDITIONS.flatMap((name) => {
     const condition = conditions[name];
@@ -61,19 +61,19 @@ export function conditionsOf({ conditions }: DependentModel): (readonly [Conditi
   });
 }
 
-/** What the types of a condition are called. */
+/** Names of the types of a condition. */
 export interface ConditionTypeNames {
-  /** The type of a function. */
+  /** Type of the function. */
   readonly condition: string;
-  /** The type of its arguments, which expressions see. */
+  /** Type of the arguments, which expressions use. */
   readonly arguments: string;
 }
 
 /**
- * Names the types of a condition of a dependent.
+ * Returns the names of the types of a condition.
  *
- * A deletePostcondition sees less than the others: what the dependent waits for may be gone in a cleanup. It has types of its own if others
- * have to be told from it.
+ * A deletePostcondition has fewer guarantees than other conditions, because dependencies may already be deleted during cleanup. It has separate types
+ * if the dependent also has other typed conditions.
  */
 export function conditionTypesOf(dependent: DependentModel, name: ConditionName): ConditionTypeNames {
   const types = dependentNamesOf(dependent);
@@ -83,12 +83,12 @@ export function conditionTypesOf(dependent: DependentModel, name: ConditionName)
     : { condition: types.condition, arguments: types.conditionArguments };
 }
 
-/** Tells whether the deletePostcondition of a dependent has types of its own. */
+/** Returns whether the deletePostcondition of a dependent has separate types. */
 export function hasOwnDeletionTypes(dependent: DependentModel): boolean {
   return waitsInCleanup(dependent) && othersOf(dependent).some(isTyped);
 }
 
-/** Tells whether the types of the conditions of a dependent are about its deletePostcondition alone, which may see less than all it waits for. */
+/** Returns whether the condition types of a dependent are only used by its deletePostcondition, which does not guarantee the dependencies. */
 export function isAboutDeletionAlone(dependent: DependentModel): boolean {
   return waitsInCleanup(dependent) && !othersOf(dependent).some(isTyped);
 }
@@ -105,9 +105,9 @@ function isTyped(condition: ConditionModel): boolean {
   return condition.kind === "function" || (condition.kind === "when" && condition.names.length > 0);
 }
 
-// What the conditions of a dependent guarantee of the primary whenever its `desired` is called.
+// Narrows the type of the primary in `desired` by the conditions that are met whenever it is called.
 
-/** Returns the type of the primary in the `desired` of a dependent; undefined if it is that of any primary. */
+/** Returns the type of the primary in the `desired` of a dependent; undefined if the conditions prove nothing about it. */
 export function guardedPrimaryOf(
   dependent: DependentModel,
   controller: ControllerModel,
@@ -117,12 +117,12 @@ export function guardedPrimaryOf(
   return fields.size === 0 ? undefined : intersection(primary, typeOfProven(fields));
 }
 
-/** Tells whether the `desired` of a dependent sees more of the primary than its type says. */
+/** Returns whether conditions narrow the type of the primary in the `desired` of a dependent. */
 export function isGuarded(dependent: DependentModel, controller: ControllerModel): boolean {
   return fieldsProvenFor(dependent, controller).size > 0;
 }
 
-/** What is known of fields, by their names: a type, or what is known of the fields of an object. */
+/** Proven properties of fields by name: a type, or the properties of nested fields. */
 type ProvenFields = Map<string, TypeNode | ProvenFields>;
 
 function fieldsProvenFor(dependent: DependentModel, { primary, dependents }: ControllerModel): ProvenFields {
@@ -137,7 +137,7 @@ function fieldsProvenFor(dependent: DependentModel, { primary, dependents }: Con
   return fields;
 }
 
-// To find the object in a cleanup, or an object that another client created, `desired` is asked for its name whatever the conditions say.
+// During cleanup, and for an object that another client creates, `desired` is called for the object's name regardless of the conditions.
 function isCalledUnconditionally(dependent: DependentModel): boolean {
   if (!isKubernetes(dependent)) return false;
   return dependent.deletion !== "garbageCollected" || ownOperationsOf(dependent).includes("create");
@@ -152,7 +152,7 @@ interface TypedField {
   readonly type: TypeNode;
 }
 
-/** Returns what proofs say that the schema leaves open. */
+/** Returns the types that proofs add to those of the schema. */
 function typesOf(proofs: readonly ProvenField[], primary: ResourceModel): TypedField[] {
   const byPath = new Map<string, ProvenField>();
   for (const proof of proofs) {
@@ -171,7 +171,7 @@ function typesOf(proofs: readonly ProvenField[], primary: ResourceModel): TypedF
   });
 }
 
-/** Returns a proof about what the schema has as a field: about a map or a list instead of one of its items. */
+/** Truncates a proof to a field that the schema declares: the map or list instead of one of its items. */
 function withinSchema(proof: ProvenField, primary: ResourceModel): ProvenField {
   const { path, equals, without = [] } = proof;
   const depth = depthOf(path, primary);
@@ -181,7 +181,7 @@ function withinSchema(proof: ProvenField, primary: ResourceModel): ProvenField {
 }
 
 function depthOf(path: readonly string[], primary: ResourceModel): number {
-  // The runtime has types for the metadata. They agree with the API server, and the compiler checked the field.
+  // The runtime declares the types of the metadata, and the compiler has checked the field.
   if (path[0] === "metadata") return Math.min(path.length, 2);
   const found = fieldAt(primary, path);
   return found.kind === "unknown" ? found.depth : path.length;
@@ -206,7 +206,7 @@ function literalOf(value: string | number | boolean): string {
   return typeof value === "string" ? printText(value) : String(value);
 }
 
-// What is known of a nested field replaces what is known of the object around it: that the object is present follows from it.
+// A proof about a nested field implies that the enclosing object is present, so it replaces that proof.
 function addProven(fields: ProvenFields, [name = "", ...rest]: readonly string[], type: TypeNode): void {
   const known = fields.get(name);
   if (rest.length === 0) {
@@ -227,7 +227,7 @@ function typeOfProven(fields: ProvenFields): TypeNode {
   return objectOf(Object.fromEntries(members));
 }
 
-/** Prints a condition that the runtime ships: `ready`, `conditionIs({ type: "Ready" })`, `not(crdPresent(Route))`. */
+/** Prints a condition of the runtime, for example `ready`, `conditionIs({ type: "Ready" })`, or `not(crdPresent(Route))`. */
 export function builtinDoc(condition: BuiltinModel, names: ControllerNames): Doc {
   const { isNegated, of, name, arguments: args } = condition;
   const factory = symbolDoc(declarationValues[builtinConditions[name]]);
@@ -240,7 +240,7 @@ export function builtinDoc(condition: BuiltinModel, names: ControllerNames): Doc
   return isNegated === true ? callDoc(symbolDoc(declarationValues.not), [fixedDoc(own)]) : own;
 }
 
-/** Where the imports of kinds stand that conditions alone name. */
+/** Order of the imports of kinds that only conditions use. */
 const ASKED_PLACE = CLASS_PLACE + 2;
 
 function call(factory: Doc, args: readonly unknown[]): Doc {
@@ -250,18 +250,18 @@ function call(factory: Doc, args: readonly unknown[]): Doc {
   return callDoc(factory, texts, isObject ? fieldsOf({ ...last }) : undefined);
 }
 
-/** Something whose changes are filtered: the primary, a dependent or an event source. */
+/** A watched resource with filters: the primary, a dependent, or an event source. */
 interface FilteredModel {
-  /** `primary`, or the list of the spec that it is in with its name: `eventSources.pods`. */
+  /** Path in the spec, for example `controller` for the primary or `eventSources.pods`. */
   readonly path: string;
   readonly filters: FiltersModel;
-  /** The type of the objects that the filters see. */
+  /** Type of the objects that the filters receive. */
   readonly objectType: string;
-  /** The names of the types of the filters. */
+  /** Names of the types of the filters. */
   readonly types: { readonly [K in FilterName]: string };
 }
 
-/** Returns all that has filters, in the order of the spec. */
+/** Returns all filtered resources, in the order of the spec. */
 export function filteredOf(controller: ControllerModel, names: ControllerNames): FilteredModel[] {
   const { dependents, eventSources } = controller;
   const all: FilteredModel[] = [
@@ -308,7 +308,7 @@ export function filtersDoc(
 
 const FILTERS_PLACE = -50;
 
-/** Prints the parameters of a filter whose expression uses `used`: no more than it needs. */
+/** Prints the parameters of a filter up to the last one in `used`, which lists those that its expression uses. */
 export function parametersOfFilter(name: FilterName, used: readonly string[], objectType: Doc): Doc {
   const names = FILTER_ARGUMENTS[name];
   const last = Math.max(-1, ...used.map((each) => names.findIndex((known) => known === each)));

@@ -33,19 +33,19 @@ import { printShapes } from "../resource/emit-resource.js";
 import { normaliseObject } from "../resource/shape.js";
 import { codegenTypes } from "../runtime-symbols.js";
 
-/** What the types of a dependent are called in the files of its controller. */
+/** Names of the types of a dependent in the files of its controller. */
 interface DependentTypeNames {
-  /** A live object or resource; of a bulk dependent an item. */
+  /** Type of the live object or resource; for a bulk dependent, of an item. */
   readonly live: string;
-  /** What `desired` returns; of a bulk dependent an item. */
+  /** Type of the desired object or resource; for a bulk dependent, of an item. */
   readonly input: string;
-  /** What `secondary` has. */
+  /** Type of its value in `secondary`. */
   readonly secondary: TypeNode;
-  /** What `desired` returns as a whole. */
+  /** Return type of `desired`. */
   readonly wanted: TypeNode;
 }
 
-/** Names the types of a dependent. */
+/** Returns the types of a dependent. */
 export function dependentTypesOf(dependent: DependentModel, { resources }: ControllerNames): DependentTypeNames {
   const { live, input } = isKubernetes(dependent)
     ? objectTypesOf(dependent.resource, resources)
@@ -59,33 +59,34 @@ export function dependentTypesOf(dependent: DependentModel, { resources }: Contr
   };
 }
 
-/** Names the types of the objects of a kind; one without a class has those of the runtime. */
+/** Returns the types of the objects of a kind. Untyped kinds use the types of the runtime. */
 export function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
   if (resource.isUntyped === true) return { live: "UntypedResource", input: "UntypedInput" };
   const { localName } = nameOrThrow(resources, resource);
   return { live: localName, input: inputNameOf(localName) };
 }
 
-// The resources of an event source have its type.
+// A resource of an event source has the type of the event source.
 function typesOfExternal({ name, external: { source, desiredType } }: ExternalDependentModel) {
   const names = dependentNamesOf({ name });
   const live = source.kind === "eventSource" ? sourceNamesOf(source).resource : names.resource;
   return { live, input: desiredType === undefined ? live : names.draft };
 }
 
-/** Tells whether a function of the user's fetches the resources of a dependent. */
+/** Returns whether a user function fetches the resources of a dependent. */
 export function isFetched({ external: { source } }: ExternalDependentModel): boolean {
   return source.kind === "inbound" ? source.isFetched === true : source.kind !== "eventSource";
 }
 
-/** Tells whether a dependent has a file of the user's: with `desired`, with what an external one can do, or with both. */
+/** Returns whether a dependent has a file of user code: with `desired`, with the functions of an external dependent, or with its own operations. */
 export function hasFile(dependent: DependentModel): boolean {
   return !isKubernetes(dependent) || dependent.mode !== "readOnly";
 }
 
 /**
- * Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments, but
- * for `delete`: what the dependent waits for may be gone in a cleanup.
+ * Returns the type of the user constant with the own operations of a dependent.
+ *
+ * In `delete`, `secondary` does not guarantee the dependencies, because they may already be deleted during cleanup.
  */
 export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): Printed[] {
   const types = dependentNamesOf(dependent);
@@ -101,31 +102,31 @@ export function operationTypesOf(dependent: KubernetesDependentModel, names: Con
   return [printInterface({ name: types.operations, doc, extends: [], members })];
 }
 
-/** The types of the runtime that the own operations are called with. */
+/** Argument types of the runtime, by operation. */
 const ARGUMENTS_OF = {
   create: "CreateArguments",
   update: "UpdateArguments",
   delete: "DeleteArguments",
 } as const;
 
-/** A condition of a controller that is a function of the user's, which may find more than whether it holds. */
+/** The conditions of a dependent that are user functions, and so can return a detail. */
 interface DetailedConditions {
   readonly dependent: string;
   readonly conditions: readonly { readonly condition: string; readonly function: string }[];
 }
 
-/** Returns the conditions that are functions of the user's, by dependents. */
+/** Returns the conditions that are user functions, by dependent. */
 export function detailedConditionsOf({ dependents }: ControllerModel): DetailedConditions[] {
   return dependents.flatMap(({ name, conditions }) => {
     const found = Object.entries(conditions).flatMap(([condition, model]) =>
-      // Results have no detail of `existing`, which is asked about an object, not about the dependent.
+      // `existing` is evaluated for an object, not for the dependent, so results contain no detail of it.
       condition !== "existing" && model.kind === "function" ? [{ condition, function: model.name }] : [],
     );
     return found.length === 0 ? [] : [{ dependent: name, conditions: found }];
   });
 }
 
-/** Returns the types of the parts of `secondary` that are always there: those of event sources, and the items of bulk dependents. */
+/** Returns the types of the members of `secondary` that are always present: event sources, and items of bulk dependents. */
 export function alwaysThere(
   { eventSources, dependents }: ControllerModel,
   { sources, items }: ControllerNames,
@@ -136,7 +137,7 @@ export function alwaysThere(
   ];
 }
 
-/** Returns the types of what is there besides the primary: the items of bulk dependents, and all that a reconciler sees. */
+/** Returns the types of `secondary`: the items of bulk dependents, and all members that a reconciler receives. */
 export function dependentsTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const { dependents, eventSources } = controller;
   const [bulk, single] = [dependents.filter(isBulk), dependents.filter((dependent) => !isBulk(dependent))];
@@ -152,16 +153,16 @@ export function dependentsTypesOf(controller: ControllerModel, names: Controller
     name: names.items,
     doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
     extends: [],
-    // There may be no items, which is a record without fields.
+    // The record of items is always present, but may be empty.
     members: bulk.map((dependent) => memberOf(dependent, names, true)),
   });
   return [items, all];
 }
 
 /**
- * Returns what a dependent waits for as a type, and the type of `secondary` as it sees it.
+ * Returns the type of `secondary` for a dependent, with the members that its dependencies guarantee.
  *
- * The first type extends those of the dependents that it waits for, so that the types of a controller grow with the edges of its graph.
+ * The declared interface extends those of its dependencies, so that the size of the generated types grows linearly with the edges of the graph.
  */
 export function secondaryTypesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames) {
   const { needs, secondary } = dependentNamesOf(dependent);
@@ -181,7 +182,7 @@ export function secondaryTypesOf(dependent: DependentModel, controller: Controll
   return { declarations: [declaration], alias: printAlias(secondary, intersection(names.dependents, needs)) };
 }
 
-/** Returns those of the dependents that one depends on of which each waits for something that the others do not. */
+/** Returns the dependencies whose interfaces to extend: each adds a guaranteed dependent that the others do not have. */
 function parentsOf({ dependsOn }: DependentModel, controller: ControllerModel): DependentModel[] {
   const candidates = controller.dependents.filter(
     ({ name, waitsFor }) => dependsOn.includes(name) && single(waitsFor, controller).length > 0,
@@ -195,7 +196,7 @@ function parentsOf({ dependsOn }: DependentModel, controller: ControllerModel): 
 }
 
 function single(named: readonly string[], { dependents }: ControllerModel): DependentModel[] {
-  // An object that is created once may be gone while others depend on it.
+  // An object with `mode: once` may be deleted while others depend on it.
   return dependents.filter(
     (dependent) => named.includes(dependent.name) && !isBulk(dependent) && !isCreatedOnce(dependent),
   );
@@ -217,10 +218,10 @@ function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: 
     : { head: `readonly ${name}?`, type: union(secondary, "undefined") };
 }
 
-/** The functions of the user's constant of an external dependent, in the order in which they are called. */
+/** Functions in the user constant of an external dependent, in the order of their calls. */
 type ExternalFunction = "fetch" | "idOf" | "isOwn" | "stateOf" | "desired" | "create" | "update" | "delete";
 
-/** Emits the types of the external resources of which there is a schema. */
+/** Emits the types of external resources that are defined by a schema. */
 export function emitExternalTypes(controller: ControllerModel, { folder }: ControllerNames): OutputFile[] {
   return ownTypesOf(controller).flatMap((dependent) => {
     const { type } = dependent.external;
@@ -232,7 +233,7 @@ export function emitExternalTypes(controller: ControllerModel, { folder }: Contr
   });
 }
 
-/** Exports the types of external resources for the user's files, each by the name that it has in the files of a controller. */
+/** Exports the types of external resources for user code, under their names in the files of a controller. */
 export function externalDependentExports(controller: ControllerModel, folder: string): Printed[] {
   const resources = ownTypesOf(controller).map((dependent) => {
     const { file, resource } = dependentNamesOf(dependent);
@@ -248,12 +249,12 @@ export function externalDependentExports(controller: ControllerModel, folder: st
   return symbols.length === 0 ? [] : [printExport(symbols, true)];
 }
 
-// From the folder of a controller in src/generated.
+// Relative to the folder of a controller in src/generated.
 function moduleOf(file: string): string {
   return `../../../${file.replace(/\.ts$/, ".js")}`.replace("../../../src/", "../../");
 }
 
-/** Returns the desired types that differ from those of resources, by their names in the files of a controller. */
+/** Returns the desired types that differ from the resource types, by their names in the files of a controller. */
 function draftsOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
   return dependents.flatMap((dependent) => {
     if (isKubernetes(dependent)) return [];
@@ -269,7 +270,7 @@ function keptOf({ dependents }: ControllerModel): [name: string, type: ImportedT
   });
 }
 
-// The schema of the kind says what is kept, and that the id is a text; whether that has to be there is for the runtime to say.
+// The schema of the kind defines the type of the kept fields, with the id as a string. The runtime ensures that the id is present.
 function keptFieldOf(
   { resource, path, isMap }: Extract<KeptTypeModel, { kind: "field" }>,
   names: ControllerNames,
@@ -279,7 +280,7 @@ function keptFieldOf(
   return intersection(isMap ? `NonNullable<${field}[string]>` : field, objectOf({ "readonly id": "string" }));
 }
 
-/** Returns the type of the user's constant with the functions that find and change an external resource, and what it needs. */
+/** Returns the type of the user constant with the functions of an external dependent, and the aliases that it requires. */
 export function externalTypesOf(
   dependent: ExternalDependentModel,
   names: ControllerNames,
@@ -291,7 +292,7 @@ export function externalTypesOf(
   const stateType = union(keptType === undefined ? "string" : types.kept, "undefined");
   const given = objectOf({ ...(state !== undefined && { "readonly state?": stateType }), "readonly token": "string" });
   const args = intersection(types.arguments, given);
-  // What the dependent waits for may be gone in a cleanup.
+  // Dependencies may already be deleted during cleanup.
   const known = reference(codegenTypes.DependentArguments, names.primary, names.dependents);
   const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, given);
   const context = reference(
@@ -306,7 +307,7 @@ export function externalTypesOf(
         : isFetched(dependent)
           ? functionOf({ primary: names.primary, context }, maybePromise(readonlyArrayOf(live)))
           : undefined,
-    // Without a state, the id of the desired resource tells which resource is meant.
+    // Without a state, the id of the desired resource identifies the resource.
     idOf: functionOf({ resource: state === undefined && input !== live ? union(live, input) : live }, "string"),
     isOwn: isSelected === true ? functionOf({ resource: live, primary: names.primary }, "boolean") : undefined,
     stateOf: keptType === undefined ? undefined : functionOf({ resource: live }, types.kept),
@@ -362,15 +363,15 @@ function docsOf(
   };
 }
 
-/** Returns the type of a function that fetches the resources of all primaries, by their keys. */
+/** Returns the type of a function that fetches the resources of all primaries, by key. */
 export function fetchAllOf(resource: string): TypeNode {
   return functionOf({ context: SIGNAL }, maybePromise(reference("ReadonlyMap", "string", readonlyArrayOf(resource))));
 }
 
-/** What a function that fetches is given besides a primary. */
+/** Type of the context of a function that fetches without a primary. */
 export const SIGNAL = objectOf({ "readonly signal": "AbortSignal" });
 
-// The resources of an event source have its type.
+// A resource of an event source has the type of the event source.
 function ownTypesOf({ dependents }: ControllerModel): ExternalDependentModel[] {
   return dependents.flatMap((dependent) =>
     isKubernetes(dependent) || dependent.external.source.kind === "eventSource" ? [] : [dependent],

@@ -70,7 +70,7 @@ import {
 } from "./conditions.js";
 import { alwaysThere, dependentTypesOf, isFetched } from "./dependent-types.js";
 
-/** Emits the definition of a controller: its workflow, the user's reconciler if there is one, the settings and event sources of the spec. */
+/** Emits the definition of a controller: its workflow, the user's reconciler if there is one, and the settings and event sources of the spec. */
 export function emitController(
   controller: ControllerModel,
   names: ControllerNames,
@@ -102,10 +102,10 @@ export function emitController(
   });
 }
 
-/** The types of a controller, beside its wiring. */
+/** Module of the generated types of the controller. */
 const TYPES = "./types.js";
 
-/** Where imports stand in the wiring of a controller: the user's code before the classes, and what is generated for it after them. */
+/** Order of the imports in the wiring of a controller: user code before the classes of kinds, generated code after them. */
 const PLACES = {
   eventSources: -1000,
   conditions: -51,
@@ -119,12 +119,12 @@ const PLACES = {
   workflow: CLASS_PLACE + 20,
 } as const;
 
-/** Returns a type of the controller. */
+/** Returns the import of a type of the controller. */
 function ownType(name: string, place: number = PLACES.types): ImportSymbol {
   return typeFrom(TYPES, name, name, place);
 }
 
-/** Prints a member of a module of the user's. */
+/** Prints a member of an imported module of user code. */
 function memberDocOf(module: ImportSymbol, ...path: readonly string[]): Doc {
   return [symbolDoc(module), ...path.map((name) => `.${name}`)];
 }
@@ -136,7 +136,7 @@ function indexesOf({ indexes }: ControllerModel, { folder }: ControllerNames): D
   return [field("indexes", objectDoc(fields))];
 }
 
-/** Returns the functions of an event source: those of the user's file, or its constant `source`. */
+/** Returns the import with the functions of an event source: the module of the user's file, or its constant `source`. */
 function sourceModule(source: EventSourceModel, { eventSources }: ControllerModel, folder: string): ImportSymbol {
   const { module, file } = sourceNamesOf(source);
   const name = source.kind === "informer" ? "*" : "source";
@@ -144,7 +144,7 @@ function sourceModule(source: EventSourceModel, { eventSources }: ControllerMode
   return valueFrom(`../../${folder}/event-sources/${file}.js`, name, module, place);
 }
 
-/** Emits the index of all that is generated: the controllers, the classes, and what describes the kinds that have none. */
+/** Emits the index of the generated code: controllers, classes of kinds, and definitions of untyped kinds. */
 export function emitIndex(
   controllers: readonly ControllerNames[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
@@ -162,7 +162,7 @@ export function emitIndex(
   ]);
 }
 
-// A kind that a spec describes by its name has no class, and must not change the name of one.
+// An untyped kind has no class. It must not change the exported name of a class.
 function untypedSections(
   untyped: readonly ResourceModel[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
@@ -200,7 +200,7 @@ function controllerSections(controllers: readonly ControllerNames[]): Printed[] 
   ];
 }
 
-/** The mappers of the runtime; without one, it asks `primaryToSecondary`. */
+/** Mappers of the runtime by kind of mapping. Other mappings use `primaryToSecondary` or a user function. */
 const MAPPERS = { ownerReference: "byOwnerReference", label: "byLabel", annotation: "byAnnotation" } as const;
 
 const FACTORIES = {
@@ -210,7 +210,7 @@ const FACTORIES = {
   inbound: "cachingInboundSource",
 } as const;
 
-/** Tells whether an event source needs functions of the user's. */
+/** Returns whether an event source requires user functions. */
 export function needsFunctions(source: EventSourceModel): boolean {
   return source.kind !== "informer" || source.mapping.kind === "function" || source.primaryToSecondary !== undefined;
 }
@@ -225,7 +225,7 @@ function eventSourcesDoc(controller: ControllerModel, names: ControllerNames): D
   return ["() => ", arrayDoc(sources)];
 }
 
-/** Prints the event sources to which the user's code pushes: it has to reach them. */
+/** Prints inbound event sources as exported constants, because user code pushes resources to them. */
 function printInboundSources(controller: ControllerModel, names: ControllerNames): Printed[] {
   return controller.eventSources
     .filter(({ kind }) => kind === "inbound")
@@ -270,7 +270,7 @@ function mapperOf({ mapping }: InformerModel, module: ImportSymbol, names: Contr
   return [field("mapper", callDoc(mapper, [symbolDoc(primaryClass(names, PLACES.primary))], keys))];
 }
 
-/** Tells whether a mapping is one of the runtime's, which have to know the kind of the primary. */
+/** Returns whether a mapping uses a mapper of the runtime, which takes the kind of the primary. */
 function usesMapper(mapping: MappingModel): mapping is Extract<MappingModel, { kind: keyof typeof MAPPERS }> {
   return Object.hasOwn(MAPPERS, mapping.kind);
 }
@@ -287,7 +287,7 @@ function externalSourceOptions(source: Exclude<EventSourceModel, InformerModel>,
   return [...fieldsOf({ intervalMs, fetchTimeoutMs }), textField("fetch", memberDocOf(module, "fetch")), idOf];
 }
 
-/** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
+/** Emits the wiring of a workflow: a chain of declarations in topological order. */
 export function emitWorkflow(controller: ControllerModel, names: ControllerNames): OutputFile {
   const links = controller.dependents.map((dependent) => linkDoc(dependent, controller, names));
   const chain = links.length > 1 ? indent(links.map((link) => [hardline, link])) : links;
@@ -298,7 +298,7 @@ export function emitWorkflow(controller: ControllerModel, names: ControllerNames
   ]);
 }
 
-// The event sources and the items of bulk dependents are there in whatever is called with them.
+// Event sources and items of bulk dependents are present in the arguments of every function.
 function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
   const { workflow = {}, removed = [] } = controller;
   const always = alwaysThere(controller, names).map((name) => ownType(name, PLACES.alwaysThere));
@@ -313,7 +313,7 @@ function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
   return callDoc(start, [symbolDoc(primary)], options.length === 0 ? undefined : options);
 }
 
-/** Returns the class of the primary of a controller. */
+/** Returns the import of the primary's class. */
 function primaryClass({ primary, resources }: ControllerNames, place: number = CLASS_PLACE): ImportSymbol {
   const name = [...resources.values()].find(({ localName }) => localName === primary);
   if (name === undefined) throw new Error(`the primary ${primary} is no resource of its controller`);
@@ -329,7 +329,7 @@ function linkDoc(dependent: DependentModel, controller: ControllerModel, names: 
   return [`${method}(${printText(dependent.name)}, `, objectDoc(options, true), ")"];
 }
 
-// What the conditions guarantee of the primary is stated where the function is used.
+// `guarded` accepts a function with a narrowed primary type, which the conditions guarantee.
 function desiredField(dependent: DependentModel, controller: ControllerModel, { folder }: ControllerNames): Doc[] {
   if (isReadOnly(dependent)) return [];
   const own = memberDocOf(moduleOf(dependent, folder), "desired");
@@ -362,7 +362,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   ];
 }
 
-// Of an expression that sees nothing but the primary.
+// Prints an expression whose only argument is the primary.
 function primaryField(name: string, { names, expression }: ExpressionModel): Doc {
   return expressionField(name, names.length === 0 ? "()" : "({ primary })", expression);
 }
@@ -432,7 +432,7 @@ function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
   return dependents.flatMap((each) => (!isKubernetes(each) && each.external.source.kind === "inbound" ? [each] : []));
 }
 
-// The user's code has to reach it, wherever the operator is made.
+// User code pushes resources to the channel, so it is an exported constant.
 function printInbound(dependent: ExternalDependentModel): Printed {
   const { source, resource } = dependentNamesOf(dependent);
   const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
@@ -440,12 +440,13 @@ function printInbound(dependent: ExternalDependentModel): Printed {
   return joinLines([doc, printConstant(source, create)]);
 }
 
-/** Returns what any dependent may state, in the words of the runtime. */
+/** Returns the options that all dependents share, under their names in the runtime. */
 function statedOf({ movedFrom, dependsOn, itemsDependOn, bulk, timeoutMs, retry }: DependentModel) {
   return { movedFrom, dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
 }
 
-// The user's file of a dependent. It has a name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
+// Returns the import of the user's file of a dependent. The suffix keeps a dependent called "ready" or "conditions" from clashing with another
+// import.
 function moduleOf(dependent: DependentModel, folder: string): ImportSymbol {
   const path = `../../${folder}/dependents/${dependentNamesOf(dependent).file}.js`;
   return valueFrom(path, isKubernetes(dependent) ? "*" : "external", `${dependent.name}Dependent`);
@@ -470,7 +471,7 @@ function conditionField(
   }
   const { names, expression } = condition;
   if (names.length === 0) return expressionField(name, "()", expression);
-  // The chain knows the dependents before this one; the named type knows all of them.
+  // The inferred type only has the dependents declared earlier in the chain; the named type has all of them.
   const type = names.includes("secondary") ? [": ", symbolDoc(ownType(types.arguments))] : "";
   return expressionField(name, [`({ ${names.join(", ")} }`, type, ")"], expression);
 }

@@ -52,7 +52,7 @@ import {
   secondaryTypesOf,
 } from "./dependent-types.js";
 
-/** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
+/** Emits the types of the user's functions: a set for each dependent, and the types of the reconciler. */
 export function emitWorkflowTypes(
   controller: ControllerModel,
   names: ControllerNames,
@@ -71,7 +71,7 @@ export function emitWorkflowTypes(
   ]);
 }
 
-// The types are imported for this file and exported for the user's, who then need to import from here alone.
+// Re-export the imported types, so that user code only imports from this file.
 function resourceExports(controller: ControllerModel, { resources }: ControllerNames): Printed {
   const classes = [...resources.values()].flatMap((resource) => {
     const { className, localName } = resource;
@@ -82,30 +82,30 @@ function resourceExports(controller: ControllerModel, { resources }: ControllerN
   return printExport([...classes, ...untyped], true);
 }
 
-/** Tells whether the functions of the user's see objects of a kind without a class. */
+/** Returns whether user functions receive objects of an untyped kind. */
 function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
   return [...dependents, ...eventSources].some((each) => "resource" in each && each.resource.isUntyped === true);
 }
 
-/** Tells which types of the conditions about the dependent anything refers to. */
+/** Returns which of the condition types are used, without those of `existing` and of a separate deletePostcondition. */
 function usedConditionTypesOf(dependent: DependentModel) {
   const { existing: _existing, deletePostcondition, ...others } = dependent.conditions;
   const isApart = deletePostcondition === undefined || hasOwnDeletionTypes(dependent);
   return usedTypesOf([...Object.values(others), ...(isApart ? [] : [deletePostcondition])]);
 }
 
-/** Tells which types of its own the deletePostcondition has that anything refers to. */
+/** Returns which of the separate types of the deletePostcondition are used. */
 function usedDeletionTypesOf(dependent: DependentModel) {
   const { deletePostcondition } = dependent.conditions;
   return usedTypesOf(deletePostcondition === undefined || !hasOwnDeletionTypes(dependent) ? [] : [deletePostcondition]);
 }
 
-/** Tells which types of the condition `existing` anything refers to. */
+/** Returns which of the types of the condition `existing` are used. */
 function existingTypesOf({ conditions: { existing } }: DependentModel) {
   return usedTypesOf(existing === undefined ? [] : [existing]);
 }
 
-/** Tells which types conditions refer to: functions have both, expressions the arguments. */
+/** Returns which types conditions use: functions use both, expressions only the arguments. */
 function usedTypesOf(all: readonly ConditionModel[]) {
   const type = all.some(({ kind }) => kind === "function");
   const expression = all.some((each) => each.kind === "when" && each.names.length > 0);
@@ -194,21 +194,21 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, 
   return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), joinLines(aliases)];
 }
 
-/** What the types of a controller say of the status of its primary. */
+/** The properties of the primary's status on which the types of a controller depend. */
 interface StatusFacts {
   readonly isThere: boolean;
-  /** What a writer fills in, where that is not what a reader finds. */
+  /** Name of the input type of the status, if it differs from the type that is read. */
   readonly input?: string;
 }
 
-/** Returns what the schema of a primary says of its status. */
+/** Returns the properties of the status in the schema of a primary. */
 export function statusFactsOf(primary: ResourceModel): StatusFacts {
   const input = statusInputOf(primary);
   const isThere = schemasOf(primary.schema, "properties").has("status");
   return { isThere, ...(input === undefined ? {} : { input }) };
 }
 
-// What a reconciler writes of a status lacks what the API server fills in.
+// A reconciler may omit fields of the status that the API server defaults.
 function statusTypeOf(
   { isThere, input }: StatusFacts,
   { primary }: ControllerModel,
@@ -240,7 +240,7 @@ function detailsOf(controller: ControllerModel, { details, primary, folder }: Co
   });
 }
 
-/** Returns the types of the event sources: their resources, the user's functions, and what a reconcile sees of them. */
+/** Returns the types of the event sources: their resources, the user functions, and their members in `secondary`. */
 function sourceTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const { eventSources } = controller;
   if (eventSources.length === 0) return [];
@@ -256,19 +256,19 @@ function sourceTypesOf(controller: ControllerModel, names: ControllerNames): Pri
   return [...eventSources.flatMap((source) => typesOfSource(source, controller, names)), all];
 }
 
-/** Returns the kinds of which event sources keep less than whole objects. */
+/** Returns the kinds of which an event source caches less than whole objects. */
 function reducedKindsOf({ eventSources }: ControllerModel): ReadonlySet<ResourceModel> {
   return new Set(
     eventSources.flatMap((each) => (each.kind === "informer" && each.cache.kind !== "full" ? [each.resource] : [])),
   );
 }
 
-/** Returns those of the kinds that can be looked up by their class. */
+/** Returns those of the kinds that have a class, by which they can be looked up. */
 function reducedClassesOf(controller: ControllerModel): ResourceModel[] {
   return [...reducedKindsOf(controller)].filter(({ isUntyped }) => isUntyped !== true);
 }
 
-/** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
+/** Returns the result types of lookups by class, for kinds of which an event source caches less than whole objects. */
 function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): Printed[] {
   const reduced = reducedClassesOf(controller);
   if (reduced.length === 0) return [];
@@ -312,7 +312,7 @@ function filterTypesOf(controller: ControllerModel, names: ControllerNames): Pri
   return aliases.length === 0 ? [] : [joinLines(aliases)];
 }
 
-/** Returns the type of the functions that index primaries, if the spec names any. */
+/** Returns the type of the functions that index primaries; empty if the spec has no indexes. */
 function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): Printed[] {
   if (indexes === undefined) return [];
   const doc = `/** Returns the values under which an index finds a ${primary}. Use no input but the ${primary}. */`;
@@ -334,7 +334,7 @@ function typesOfSource(
   const types = sourceNamesOf(source);
   const documented = (doc: string, name: string, type: TypeNode) =>
     joinLines([`/** ${doc} */`, printAlias(name, type)]);
-  // The user declares the type of the resources, and the types here refer to it.
+  // The user's file declares the type of the resources.
   const file = `../../${folder}/event-sources/${types.file}.js`;
   const resource = printExport([typeFrom(file, "Resource", types.resource)], true);
   switch (source.kind) {
@@ -384,7 +384,7 @@ function typesOfSource(
   }
 }
 
-/** Prints the type of the user's constant with the functions of a source outside Kubernetes. */
+/** Prints the type of the user constant with the functions of an external event source. */
 function functionsOf(
   source: EventSourceModel,
   primary: string,
@@ -423,7 +423,7 @@ function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { sp
   );
 }
 
-// What is kept of an object without a schema can be read by its name.
+// Cached fields of an untyped object are accessible by name.
 function withFields(live: string, paths: readonly string[]): TypeNode {
   const fields = paths.map((path) => [`readonly ${propertyNameOf(path.split(".", 1).join())}?`, "unknown"] as const);
   return fields.length === 0 ? live : intersection(live, objectOf(Object.fromEntries(fields)));

@@ -1,4 +1,4 @@
-// What runs an operator in a cluster, as far as the graph decides it; the rest is the user's.
+// Manifests that install the operator in a cluster, as far as the graph determines them. The others are written once by init and belong to the user.
 import { Document, type YAMLMap, isMap, isScalar, visit } from "yaml";
 import {
   type ControllerModel,
@@ -23,27 +23,28 @@ import {
   rolesOf,
 } from "./rights.js";
 
-/** What is known of a project besides its model. */
+/** Options of {@link emitDeploy}. */
 interface DeployOptions {
   /**
-   * Whether the project installs its CRDs by a kustomization of their own. Default: false, as in projects of earlier versions. Their
-   * kustomization keeps the CRDs, as whatever prunes would delete them with all custom resources.
+   * True if the project installs its CRDs with a separate kustomization. Default: false, as in projects of earlier versions
+   *
+   * The main kustomization of such a project must keep the CRDs: a tool that prunes would delete them, and with them all custom resources.
    */
   readonly hasCrdsFolder?: boolean;
   /** Emits the CRD of a kind. Default: emitCrd */
   readonly crdOf?: typeof emitCrd;
-  /** Emits what installs the operator. Default: emitInstallation */
+  /** Emits the other manifests of the installation. Default: emitInstallation */
   readonly installationOf?: typeof emitInstallation;
 }
 
-/** The files that kustomizations list, below their folder. */
+/** Paths that the kustomizations list, relative to the folder of generated manifests. */
 interface Installation {
   readonly definitions: readonly string[];
-  /** What the kustomization of the operator has. */
+  /** Resources of the operator's kustomization. */
   readonly resources: readonly string[];
 }
 
-/** Emits the CRDs that the operator brings, what it may do, what nobody else may, and the kustomization that has all of it. */
+/** Emits the CRDs that the operator installs, its RBAC manifests and admission policies, and the kustomizations. */
 export function emitDeploy(
   model: ProjectModel,
   { hasCrdsFolder = false, crdOf = emitCrd, installationOf = emitInstallation }: DeployOptions = {},
@@ -55,7 +56,7 @@ export function emitDeploy(
   return [...crds, ...installationOf(model, { definitions, resources })];
 }
 
-/** Emits the rights of the operator, and the kustomizations. */
+/** Emits the RBAC manifests and admission policies of the operator, and the kustomizations. */
 export function emitInstallation(model: ProjectModel, { definitions, resources }: Installation): OutputFile[] {
   return [
     ...emitRbac(model),
@@ -79,7 +80,7 @@ function emitKustomization(folder: string, resources: readonly string[]): Output
 
 const FOLDER = "deploy/generated/";
 
-// The kinds of dependents come with the operators that act on them, whose versions of the CRDs must not be overwritten.
+// The CRDs of dependents are installed by the operators of these kinds, and must not be overwritten with another version.
 function broughtKinds({ primary, dependents }: ControllerModel): ResourceModel[] {
   return [primary, ...dependents.filter((each) => !isKubernetes(each)).flatMap(kindsOf)];
 }
@@ -88,7 +89,7 @@ function crdFileOf({ plural, group }: ResourceModel): string {
   return `${FOLDER}crds/${plural}.${group}.yaml`;
 }
 
-/** Emits the CRD of a kind, if it is known. */
+/** Emits the CRD of a kind; empty if the kind has none. */
 export function emitCrd(kind: ResourceModel): OutputFile[] {
   const { crd } = kind;
   if (crd === undefined) return [];
@@ -120,7 +121,7 @@ function recordIn(object: Json, field: string): Json {
 
 const API_VERSION = "rbac.authorization.k8s.io/v1";
 
-/** Emits what the operator may do, in its own cluster and in each of the others where its dependents live, with the reason of every rule. */
+/** Emits the roles of the operator in its own cluster, and in each other cluster of its dependents, with the reasons for each rule. */
 function emitRbac({ packageName, controllers }: ProjectModel): OutputFile[] {
   const name = operatorNameOf(packageName);
   const grants = [...leaderGrants(`${name}-leader`), ...controllers.flatMap(controllerGrants)];
@@ -152,7 +153,7 @@ function objectsOf(name: string, grants: readonly Grant[], controllers: readonly
   return rolesOf(grants, controllers).flatMap((role) => [roleOf(name, role), bindingOf(name, role)]);
 }
 
-// No pod gets its token unasked.
+// Pods only get the token if they request it.
 function serviceAccount(name: string): Document {
   return new Document({
     apiVersion: "v1",
@@ -181,7 +182,7 @@ function roleOf(name: string, { place, rules }: Role): Document {
   return document;
 }
 
-// Lists of words stand in one line.
+// Prints lists of strings on one line.
 function annotate(rule: YAMLMap, because: readonly string[]): void {
   rule.commentBefore = because.map((each) => ` ${each}`).join("\n");
   for (const { value } of rule.items) if (value !== null) (value as { flow?: boolean }).flow = true;
@@ -198,19 +199,21 @@ function bindingOf(name: string, { place }: Role): Document {
   });
 }
 
-// Who may link objects to primaries. The runtime finds its objects by labels and annotations of gen-operator.dev/, which anyone could set
-// who may write the objects. The policy asks the authorizer, not for the name of a user: so kustomize and Helm move it with its
-// bindings, and cluster-admin needs no exemption. The role stands beside the others, so that a rollback of rbac.yaml leaves it.
+// The admission policies that protect links.
+//
+// The runtime finds its objects by labels and annotations with the prefix gen-operator.dev/, which anyone who can write the objects could forge. The
+// policy queries the authorizer instead of comparing user names, so that kustomize and Helm can rename it together with its bindings, and
+// cluster-admin needs no exemption. The role is in a separate file, so that a rollback of rbac.yaml does not remove it.
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 const RBAC = { apiVersion: "rbac.authorization.k8s.io/v1", apiGroup: "rbac.authorization.k8s.io" } as const;
 const PREFIX = "gen-operator.dev/";
-/** The labels that name a controller; earlier versions had the first as an annotation. */
+/** Labels that name a controller. Earlier versions used an annotation for the first one. */
 const CONTROLLER_KEYS = [`${PREFIX}controller`, `${PREFIX}external-state`];
-/** The annotation that is the user's. */
+/** The annotation that users may set. */
 const PAUSED = `${PREFIX}paused`;
 
-/** Controllers of Kubernetes that copy labels or annotations of one kind to objects of another. */
+/** Kubernetes controllers that copy labels or annotations from objects of one kind to another. */
 const COPIES: readonly {
   readonly to: string;
   readonly from: readonly string[];
@@ -237,29 +240,29 @@ const INTRO = [
   "backup tool that restores objects with their labels, bind it to the ClusterRole below by a ClusterRoleBinding.",
 ];
 
-/** Emits the policy for the operator's own cluster. */
+/** Emits the policies for the operator's own cluster. */
 function emitAdmission({ packageName, controllers }: ProjectModel): OutputFile {
   const name = operatorNameOf(packageName);
   const documents = [...admissionObjects({ name, controllers }), ...installObjects(name)];
   return fileOf("deploy/generated/admission.yaml", { intro: INTRO.join("\n"), documents });
 }
 
-/** What the policy of an operator is made of. */
+/** Input of {@link admissionObjects}. */
 interface AdmissionOptions {
-  /** The name of the operator. */
+  /** Name of the operator. */
   readonly name: string;
   readonly controllers: readonly ControllerModel[];
-  /** Another cluster than the operator's own. */
+  /** Name of another cluster. Default: the cluster of the operator */
   readonly cluster?: string | undefined;
 }
 
-/** Returns the policy that lets only the operator set labels and annotations of gen-operator.dev/, with its binding and its right. */
+/** Returns the policy that reserves labels and annotations of gen-operator.dev/ for the operator, with its binding and its role. */
 function admissionObjects({ name: operator, controllers, cluster }: AdmissionOptions): Document[] {
   const name = `${operator}-links`;
   const metadata = { name, labels: labelsOf(operator) };
   const written = new Set(controllers.flatMap((controller) => kindsWrittenBy(controller, cluster)));
   const copies = COPIES.filter(({ to }) => written.has(to));
-  // What is copied must not be free to set either.
+  // Also protect the kinds from which Kubernetes copies labels or annotations.
   const kinds = new Set([...written, ...copies.flatMap(({ from }) => from)]);
   const names = controllers.flatMap((each) => [each.name, ...(each.settings.formerNames ?? [])]);
   const accounts = [...new Set(copies.flatMap((each) => each.accounts))].sort();
@@ -269,7 +272,7 @@ function admissionObjects({ name: operator, controllers, cluster }: AdmissionOpt
       ...{ apiVersion: RBAC.apiVersion, kind: "ClusterRole", metadata },
       rules: [
         { apiGroups: ["gen-operator.dev"], resources: ["links"], resourceNames: [operator], verbs: ["set"] },
-        // On objects that name no controller, such as primaries, which several operators may have in common.
+        // For objects that do not name a controller, such as primaries, which several operators may share.
         { apiGroups: ["gen-operator.dev"], resources: ["marks"], verbs: ["set"] },
       ],
     }),
@@ -300,7 +303,7 @@ function admissionObjects({ name: operator, controllers, cluster }: AdmissionOpt
   return documents.map(withInlineLists);
 }
 
-// A second install whose objects outside its namespace have the names of the first one's would take the rights of the first one away.
+// Prevents a second installation with the same names from taking over the role bindings of the first one.
 function installObjects(operator: string): Document[] {
   const name = `${operator}-install`;
   const metadata = { name, labels: labelsOf(operator) };
@@ -349,9 +352,9 @@ function kindsWrittenBy({ primary, dependents, removed = [] }: ControllerModel, 
 
 function writtenKindsOf(dependent: DependentModel, cluster: string | undefined) {
   if (isKubernetes(dependent)) {
-    // An object that is read by its name carries nothing of the runtime.
+    // The runtime sets no labels or annotations on an object that is referenced by name.
     const own = dependent.cluster === cluster && dependent.ref === undefined ? [dependent.resource] : [];
-    // What has run once is recorded beside the primary, wherever the object is.
+    // `mode: once` is recorded in a ConfigMap next to the primary, wherever the object is.
     return dependent.mode === "once" && cluster === undefined ? [...own, STATES.configMap] : own;
   }
   const { state } = dependent.external;
@@ -363,7 +366,7 @@ function rulesOf(kinds: ReadonlySet<string>): object[] {
   const groups = new Map<string, string[]>();
   for (const kind of [...kinds].sort()) {
     const [group = "", plural = ""] = kind.split("/");
-    // A write of a subresource, such as pods/status, can change annotations, too.
+    // A write of a subresource, such as pods/status, can also change annotations.
     groups.set(group, [...(groups.get(group) ?? []), plural, `${plural}/*`]);
   }
   return [...groups].map(([group, resources]) => ({
@@ -373,7 +376,7 @@ function rulesOf(kinds: ReadonlySet<string>): object[] {
 
 const mapAt = (object: string, field: string) => `has(${object}.metadata.${field}) ? ${object}.metadata.${field} : {}`;
 
-/** Returns the keys that a write adds, changes or removes. */
+/** Returns the CEL expression for the keys that a write adds, changes, or removes. */
 function changedIn(now: string, before: string): string {
   const own = "k.startsWith(variables.prefix) && k != variables.paused";
   return (
@@ -404,7 +407,7 @@ const VARIABLES = [
   },
 ];
 
-// Objects that name another controller are left to the policy of its operator, which may be of a version without one.
+// Objects that name another controller are left to the policy of its operator, whose version may have none.
 const expressionFor = (operator: string) =>
   `size(variables.changed) == 0
 || (size(variables.controllers) > 0 && !variables.controllers.exists(c, c in variables.own))
@@ -415,22 +418,22 @@ const messageFor = (role: string) =>
   `'only the operator may set ' + variables.changed[0] + ': the object would be taken for one of its own. ' +\n` +
   `'To let ' + request.userInfo.username + ' set it, bind it to ClusterRole ${role}'`;
 
-/** One thing that an operator has to be allowed: a verb on a resource, or on a path of the API server. */
+/** A permission that an operator requires: a verb on a resource, or on a non-resource path. */
 export interface RequiredRight {
   readonly verb: string;
   /** Absent for a path. */
   readonly group?: string;
-  /** The plural of a kind, or a part of it: `webpages/status`. */
+  /** Plural of a kind, or a subresource such as `webpages/status`. */
   readonly resource?: string;
-  /** The only object that it is about. */
+  /** Name of the only object to which the permission applies. Default: all */
   readonly name?: string;
-  /** Default: all namespaces. */
+  /** Default: all namespaces */
   readonly namespace?: string;
   readonly path?: string;
   readonly because: string;
 }
 
-/** Returns what the rules of `deploy/generated/rbac.yaml` allow in the operator's own cluster, one verb at a time. */
+/** Returns the permissions of `deploy/generated/rbac.yaml` in the operator's own cluster, one verb at a time. */
 export function requiredRights({ packageName, controllers }: ProjectModel): RequiredRight[] {
   const name = operatorNameOf(packageName);
   const grants = [...leaderGrants(`${name}-leader`), ...controllers.flatMap(controllerGrants)];
@@ -441,7 +444,7 @@ export function requiredRights({ packageName, controllers }: ProjectModel): Requ
   return roles.flatMap((role) => role.rules.flatMap((rule) => rightsOf(rule, placeOf(role, name))));
 }
 
-/** Returns the user that an operator is in its cluster. */
+/** Returns the user name of the operator's service account. */
 export function operatorUserOf({ packageName }: ProjectModel): string {
   const name = operatorNameOf(packageName);
   return `system:serviceaccount:${namespaceOf(name)}:${name}`;
@@ -464,14 +467,14 @@ function rightsOf(rule: Rule, place: Pick<RequiredRight, "namespace">): Required
   ]);
 }
 
-// What all generated manifests have in common.
+// Common parts of all generated manifests.
 
 /** Returns the namespace of an operator. */
 function namespaceOf(name: string): string {
   return `${name}-system`;
 }
 
-/** Returns the labels that all objects of an operator have. */
+/** Returns the labels of all objects of an installation. */
 function labelsOf(name: string): { readonly [label: string]: string } {
   return { "app.kubernetes.io/name": name };
 }
@@ -487,7 +490,7 @@ function fileOf(
   return { path, owner: "generator", content: `${comment}\n${texts.join("---\n")}` };
 }
 
-/** Prints lists of words in one line each. */
+/** Prints lists of scalars on one line. */
 function withInlineLists(document: Document): Document {
   visit(document, {
     Seq: (_key, list) => {

@@ -1,5 +1,5 @@
-// What the runtime does with the API server for a controller, as rights with their reasons. A right that is missing here shows when an
-// operator runs with these rules alone, and so does one that is not needed: test/control-plane/deploy/.
+// The requests of the runtime for a controller, as permissions with their reasons. The tests in test/control-plane/deploy/ run operators with only
+// these rules, and so detect permissions that are missing or not needed.
 import {
   type ControllerModel,
   type DependentModel,
@@ -12,29 +12,29 @@ import {
   presenceChecksOf,
 } from "../../model/project-model.js";
 
-/** The verbs of the API server, in the order in which rules list them. */
+/** Verbs of the API server, in the order in which rules list them. */
 export const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"] as const;
 
-/** What may be done with objects. */
+/** A verb on a resource. */
 export type Verb = (typeof VERBS)[number];
 
-/** Everywhere; any other place is a namespace. */
+/** All namespaces, and cluster-scoped objects. Any other place is a namespace. */
 export const EVERYWHERE = "*";
 
-/** The namespace that the operator runs in. */
+/** The namespace of the operator. */
 export const OWN_NAMESPACE = "";
 
-/** A right that is needed, and why. */
+/** A required permission, with its reason. */
 export interface Grant {
   readonly group: string;
-  /** The plural of a kind, or a part of it: `webpages/status`. */
+  /** Plural of a kind, or a subresource such as `webpages/status`. */
   readonly resource: string;
   readonly verbs: readonly Verb[];
-  /** The only objects that it is about; all if absent. */
+  /** Names of the only objects to which the permission applies. Default: all */
   readonly names?: readonly string[];
-  /** A namespace, or one of the constants above. */
+  /** A namespace, {@link EVERYWHERE}, or {@link OWN_NAMESPACE}. */
   readonly place: string;
-  /** Another cluster than the operator's own. */
+  /** Name of another cluster. Default: the cluster of the operator */
   readonly cluster?: string;
   readonly because: string;
 }
@@ -45,30 +45,30 @@ const WATCHED: readonly Verb[] = ["list", "watch"];
 const CRD = { group: "apiextensions.k8s.io", plural: "customresourcedefinitions", scope: "Cluster" } as const;
 const EVENT = { group: "events.k8s.io", plural: "events", scope: "Namespaced" } as const;
 const LEASE = { group: "coordination.k8s.io", plural: "leases", scope: "Namespaced" } as const;
-/** The kinds in which ids of external resources are stored. */
+/** Kinds in which ids of external resources are stored. */
 export const STATES = {
   configMap: { group: "", plural: "configmaps", scope: "Namespaced" },
   secret: { group: "", plural: "secrets", scope: "Namespaced" },
 } as const;
-/** The Secret with the key for proofs, unless a setting names another one. */
+/** Default name of the Secret with the key for proofs. */
 const PROOF_KEY = "gen-operator-proof-key";
-/** Where Events about cluster-scoped objects are. */
+/** Namespace of Events about cluster-scoped objects. */
 const EVENTS_OF_CLUSTER = "default";
 
 type Granted = Pick<ResourceModel, "group" | "plural" | "scope">;
 
-/** Returns the rights that replicas need to agree on one by a Lease. */
+/** Returns the permissions for leader election with a Lease. */
 export function leaderGrants(name: string): Grant[] {
   const because = "leader election";
   const place = [OWN_NAMESPACE];
   return [
-    // The authorizer does not know the name of what is yet to be created.
+    // RBAC cannot restrict create by name, because the name is not known at authorization time.
     ...grant(LEASE, place, { verbs: ["create"], because }),
     ...grant(LEASE, place, { verbs: ["get", "watch", "update"], names: [name], because }),
   ];
 }
 
-// The key with which the operator proves what it stored itself is in its own namespace; a mark of each controller is patched into it.
+// The operator signs the links that it stores with a key in its own namespace. Each controller patches a mark into that Secret.
 function proofGrants(because: string): Grant[] {
   const place = [OWN_NAMESPACE];
   return [
@@ -77,7 +77,7 @@ function proofGrants(because: string): Grant[] {
   ];
 }
 
-/** Returns the rights that a controller needs. */
+/** Returns the permissions that a controller requires. */
 export function controllerGrants(controller: ControllerModel): Grant[] {
   const { name, primary, dependents, eventSources, removed = [] } = controller;
   const places = placesOf(controller);
@@ -104,7 +104,7 @@ export function controllerGrants(controller: ControllerModel): Grant[] {
   ];
 }
 
-// The links of objects that are neither beside their primary nor in the namespace that their dependent states need a proof.
+// Links of objects that are neither in the namespace of their primary nor in the namespace set by the dependent require a proof.
 function linkGrants({ name, primary, dependents }: ControllerModel): Grant[] {
   const isProven = (dependent: DependentModel) => {
     if (!isKubernetes(dependent) || !isWritten(dependent) || dependent.namespace !== undefined) return false;
@@ -116,7 +116,7 @@ function linkGrants({ name, primary, dependents }: ControllerModel): Grant[] {
 
 function primaryGrants(controller: ControllerModel, places: readonly string[]): Grant[] {
   const { name, primary, dependents } = controller;
-  // An operator without a finalizer takes off what an earlier version put on.
+  // Patching is also required without a finalizer: the operator removes finalizers that an earlier version has set.
   const because = `primary of ${name}`;
   const isOwner = dependents.some(
     (each) => isKubernetes(each) && isWritten(each) && each.deletion === "garbageCollected",
@@ -124,7 +124,7 @@ function primaryGrants(controller: ControllerModel, places: readonly string[]): 
   return [
     ...grant(primary, places, { verbs: ["get", ...WATCHED, "patch"], because }),
     ...(primary.hasStatusSubresource ? grant(primary, places, { verbs: ["patch"], part: "status", because }) : []),
-    // What OwnerReferencesPermissionEnforcement asks for where an owner reference blocks the deletion of its owner.
+    // Required by the admission plugin OwnerReferencesPermissionEnforcement for owner references with blockOwnerDeletion.
     ...(isOwner
       ? grant(primary, places, { verbs: ["update"], part: "finalizers", because: `owner references of ${name}` })
       : []),
@@ -141,7 +141,7 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
     const proofs = proofGrants(`proofs of ${because}`);
     if (state.kind === "status") return proofs;
     const kind = state.kind === "resource" ? state.resource : STATES[state.kind];
-    // One that the watch does not show is read by its name.
+    // An object that the watch does not deliver is read by name.
     const verbs: readonly Verb[] = ["get", ...WATCHED, "create", "patch", "delete"];
     return [...proofs, ...grant(kind, places, { verbs, because: `state of ${because}` })];
   }
@@ -169,14 +169,14 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
   return grants;
 }
 
-// What a primary names may be in any namespace, unless the namespace is always the same.
+// A `ref` with a computed namespace may refer to any namespace.
 function placesOfDependent({ namespace, ref }: KubernetesDependentModel, places: readonly string[]): readonly string[] {
   if (namespace !== undefined) return [namespace];
   if (ref?.namespace === undefined) return places;
   return [ref.namespace.kind === "constant" ? ref.namespace.text : EVERYWHERE];
 }
 
-// An apply that creates an object needs both verbs.
+// A server-side apply that creates an object requires both create and patch.
 function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
   const { mode, operations = {}, deletion, existing, conditions, serverSideApply = true } = dependent;
   const mayAdopt = existing === "adopt" || conditions.existing !== undefined;
@@ -186,7 +186,7 @@ function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
   const verbs = new Set<Verb>(["get"]);
   if (isCreated) verbs.add("create");
   if (!serverSideApply && (isUpdated || mayAdopt)) verbs.add("update");
-  // Also where nothing is applied: a label that somebody took off is put back, and what ties an object to its primary is taken off.
+  // Patching is also required without apply: a removed label is restored, and the link to the primary is removed on orphaning.
   if (isCreated || isOrphaned || (serverSideApply && isUpdated)) verbs.add("patch");
   if (deletion !== "orphan" && operations.delete !== false) verbs.add("delete");
   return [...verbs];
@@ -206,14 +206,14 @@ function placesOfSource({ namespaces }: InformerModel, places: readonly string[]
   return namespaces === "all" ? [EVERYWHERE] : namespaces;
 }
 
-// What --check-crds compares at the start, and what an operator waits for that is told of a kind's definition.
+// The `--check-crds` option reads CRDs at startup, and crdPresent conditions watch them.
 function crdGrants(controller: ControllerModel): Grant[] {
   const { name, primary, dependents } = controller;
   const needed = dependents
     .filter(isKubernetes)
     .filter(({ conditions }) => conditions.activationCondition === undefined);
   const checked = [{ resource: primary }, ...needed].flatMap((each) => ({ cluster: undefined, ...each }));
-  // In another cluster definitions are asked for, and not watched.
+  // In another cluster, CRDs are read instead of watched.
   const awaited = presenceChecksOf(controller).filter(({ isElsewhere }) => !isElsewhere);
   return [
     ...checked.flatMap(({ resource, cluster }) =>
@@ -229,13 +229,13 @@ function crdGrant({ isCustom, plural, group }: ResourceModel, right: Right): Gra
   return isCustom ? grant(CRD, [EVERYWHERE], { ...right, names: [`${plural}.${group}`] }) : [];
 }
 
-/** Returns where a controller watches. */
+/** Returns the namespaces that a controller watches. */
 function placesOf({ settings: { namespaces } }: ControllerModel): readonly string[] {
   if (namespaces === undefined) return [EVERYWHERE];
   return namespaces === "current" ? [OWN_NAMESPACE] : namespaces;
 }
 
-// The API server takes the name in such a selector for that of the object that is asked for.
+// The API server authorizes a list or watch with such a field selector as a request for the named object.
 function namesIn(fieldSelector: string | undefined): Pick<Grant, "names"> {
   const name = fieldSelector?.split(",").flatMap((term) => /^metadata\.name==?(.+)$/.exec(term.trim())?.[1] ?? [])[0];
   return name === undefined ? {} : { names: [name] };
@@ -251,20 +251,20 @@ function isWritten({ mode }: KubernetesDependentModel): boolean {
   return mode !== "readOnly";
 }
 
-// Rights as the rules of roles: each right once, in the role that holds most widely.
+// Converts permissions to roles. Each permission is granted once, in the role with the widest scope.
 
-/** A rule of a role, with the reasons for it. */
+/** A rule of a role, with its reasons. */
 export interface Rule extends Omit<ExtraRuleSpec, "namespaces"> {
   readonly because: readonly string[];
 }
 
-/** The rules that hold in one place: everywhere, in the operator's own namespace, or in another. */
+/** The rules for one place: all namespaces, the namespace of the operator, or another namespace. */
 export interface Role {
   readonly place: string;
   readonly rules: readonly Rule[];
 }
 
-/** Returns the roles for rights in one cluster, the cluster-wide one first. */
+/** Returns the roles for permissions in one cluster. */
 export function rolesOf(grants: readonly Grant[], controllers: readonly ControllerModel[]): Role[] {
   const extra = controllers.flatMap(extraRules);
   const places = new Set([...grants, ...extra].map(({ place }) => place).sort());
@@ -286,7 +286,7 @@ interface Merged extends Omit<Grant, "verbs" | "because" | "place"> {
   readonly because: ReadonlySet<string>;
 }
 
-// One entry for each resource, or named objects of it.
+// Merges the permissions of a resource, or of the same named objects of it.
 function mergeGrants(grants: readonly Grant[]): Merged[] {
   const merged = new Map<string, Merged & { verbs: Set<string>; because: Set<string> }>();
   for (const { group, resource, names, verbs, because } of grants) {
@@ -299,7 +299,7 @@ function mergeGrants(grants: readonly Grant[]): Merged[] {
   return [...merged.values()];
 }
 
-// What may be done to all objects needs not be stated for some.
+// Permissions on all objects make those on named objects redundant.
 function withoutNamed(merged: readonly Merged[]): Merged[] {
   const ofAll = merged.filter(({ names }) => names === undefined);
   const ofSome = merged.filter(({ names }) => names !== undefined);
@@ -318,7 +318,7 @@ function without(merged: readonly Merged[], wider: readonly Merged[]): Merged[] 
   });
 }
 
-// Resources of one group with the same verbs become one rule, and so do named objects of one kind.
+// Resources of a group with the same verbs are combined into one rule, and so are named objects of a kind.
 function rulesOf(merged: readonly Merged[]): Rule[] {
   const rules = new Map<string, { readonly members: Merged[]; readonly verbs: readonly string[] }>();
   for (const each of merged) {
@@ -354,7 +354,7 @@ function extraRules(controller: ControllerModel): { readonly place: string; read
   const { name, extraRules: extra = [] } = controller;
   return extra.flatMap(({ namespaces = "sameAsController", ...stated }) => {
     const rule = { because: [`rbac.extra of ${name}`], ...stated };
-    // What is no resource is in no namespace.
+    // Non-resource URLs can only be granted by a ClusterRole.
     if (stated.nonResourceURLs !== undefined || namespaces === "all") return [{ place: EVERYWHERE, rule }];
     const own = namespaces === "current" ? [OWN_NAMESPACE] : namespaces;
     const places = own === "sameAsController" ? placesOf(controller) : own;

@@ -46,7 +46,7 @@ import {
   renderDoc,
 } from "./shape.js";
 
-/** Emits the class of a kind with its types, and beside it the schema that the runtime reads. */
+/** Emits the class of a kind with its types, and the schema for the runtime in a separate file. */
 export function emitResource(resource: ResourceModel): OutputFile[] {
   const path = `src/generated/${modulePathOf(resource)}`;
   const schema = normaliseSchema(resource);
@@ -65,7 +65,7 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
   ];
 }
 
-/** Prints shapes as exported types; shapes that differ in their name alone become one. */
+/** Prints shapes as exported types. A shape that equals an earlier one becomes an alias. */
 export function printShapes(shapes: readonly ShapeModel[]): Printed[] {
   const duplicates = findDuplicates(shapes);
   return shapes.map((shape) => {
@@ -74,31 +74,31 @@ export function printShapes(shapes: readonly ShapeModel[]): Printed[] {
   });
 }
 
-// Where a dependent of a namespaced kind goes is often the runtime's to say.
+// The runtime often sets the namespace of a namespaced dependent, so it is optional.
 const METADATA = {
   Namespaced: { placed: "NamespacedMeta", input: "ObjectMeta" },
   Cluster: { placed: "ClusterMeta", input: "ClusterMeta" },
 } as const satisfies Record<ResourceModel["scope"], { [view in "placed" | "input"]: RuntimeType }>;
 
-/** Returns the type of the metadata of what is read: where the object is, and what the API server has set. */
+/** Returns the type of the metadata of a live object: its name and namespace, and the fields that the API server sets. */
 function metadataTypeOf({ scope, group: apiGroup, kind, isCustom, isDescribed = false }: ResourceModel): TypeNode {
   const placed = codegenTypes[METADATA[scope].placed];
   if (isCustom) return intersection(placed, codegenTypes.StoredCustomMeta);
-  // An aggregated API server may compute its objects, such as metrics, and set less.
+  // An aggregated API server may compute its objects, such as metrics, and set fewer fields.
   const isStored = !isDescribed && !UNSTORED_GROUPS.has(apiGroup) && !(apiGroup === "" && UNSTORED_KINDS.has(kind));
   return isStored ? intersection(placed, codegenTypes.StoredMeta) : placed;
 }
 
-// The API server answers these reviews, bindings and statuses, and stores none.
+// The API server does not store reviews, bindings, and component statuses.
 const UNSTORED_GROUPS: ReadonlySet<string> = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 const UNSTORED_KINDS: ReadonlySet<string> = new Set(["Binding", "ComponentStatus"]);
 
-/** Returns the name of the constant that holds the schema of a class. */
+/** Returns the name of the constant with the schema of a class. */
 export function schemaNameOf(className: string): string {
   return `${camelCase(className)}Schema`;
 }
 
-/** Prints what a writer makes an object of. The API server ignores a status at a creation, so the type has none. */
+/** Prints the input type of a kind. It has no status if the kind has the status subresource, because the API server then ignores it on creation. */
 export function printInput(resource: ResourceModel, root: ShapeModel): Printed {
   const { kind } = resource;
   const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
@@ -123,17 +123,17 @@ function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
   return apiGroup === "" ? version : `${apiGroup}/${version}`;
 }
 
-/** What a class is printed with. */
+/** Options of {@link printClass}. */
 interface ClassOptions {
-  /** The constant that has its schema. */
+  /** Constant with the schema of the kind. */
   readonly schema: ImportSymbol;
-  /** Whether the schema has validation rules, so that `parse` needs what evaluates them. Default: false */
+  /** True if the schema has validation rules, so that `parse` requires the CEL evaluator. Default: false */
   readonly hasRules?: boolean;
-  /** Whether a bundler leaves out the class if nothing uses it, although it calls a function. Default: false */
+  /** True to mark the class as free of side effects, so that bundlers can drop it if it is unused. Default: false */
   readonly isPure?: boolean;
 }
 
-/** Prints the class of a kind; `root` has its fields and the name of the class. */
+/** Prints the class of a kind. `root` has its fields and the name of the class. */
 export function printClass(resource: ResourceModel, root: ShapeModel, options: ClassOptions): Printed {
   const className = root.name;
   const identity = [
@@ -156,7 +156,7 @@ function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeMode
   return deprecationWarning === undefined ? doc : [...doc, "", "@deprecated"];
 }
 
-// The compiler keeps the mark only if the field has no type of its own.
+// The compiler only preserves the annotation if the field has no explicit type.
 function printDefinition(
   resource: ResourceModel,
   className: string,
@@ -182,7 +182,7 @@ function printScale(paths: NonNullable<ResourceModel["scale"]>): string {
 }
 
 interface Method {
-  /** The types of the parameters, by their names. */
+  /** Types of the parameters, by name. */
   readonly parameters: { readonly [name: string]: Doc };
   readonly returns: Doc;
   readonly calls: ImportSymbol;
@@ -224,14 +224,14 @@ function printMethods(
     method("parse", {
       parameters: { object: "unknown", "options?": symbolDoc(codegenTypes.ParseOptions) },
       returns: unstored,
-      // A kind without rules imports nothing that evaluates them.
+      // A kind without rules does not import the CEL evaluator.
       calls: isChecked ? celValues.parseResource : codegenValues.parseResource,
       doc: `Checks a value against the schema${isCustom ? " and fills in its defaults" : ""}; throws a SchemaError that names all that is wrong.`,
     }),
   ];
 }
 
-/** Returns the type of a field or of an item. */
+/** Returns the type of a field or an item. */
 function typeNodeOf(type: TypeModel): TypeNode {
   const plain = plainTypeNodeOf(type);
   return type.isNullable === true ? union(plain, "null") : plain;
@@ -262,7 +262,7 @@ function literalOf(value: string | number | boolean): string {
   return typeof value === "string" ? printText(value) : JSON.stringify(value).replace("e+", "e");
 }
 
-/** Returns a field as a readonly member of an interface; an optional one accepts undefined. */
+/** Returns a field as a readonly member of an interface. An optional field accepts undefined. */
 export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
   const node = typeNodeOf(type);
   const head = `readonly ${propertyNameOf(name)}`;
@@ -270,7 +270,7 @@ export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
   return { head: `${head}?`, type: node === "unknown" ? node : union(node, "undefined") };
 }
 
-/** Prints an exported interface; one for writers extends that for readers. */
+/** Prints an exported interface. An input shape with a base extends the shape for readers. */
 export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): Printed {
   const own = base === undefined ? fields : fields.filter((field) => base.redeclared.includes(field.name));
   const members = own.map((field) => printField(field));
@@ -285,17 +285,17 @@ function parentOf({ name, redeclared }: BaseModel): TypeNode {
   return reference("Omit", name, union(...redeclared.map((field) => printText(field))));
 }
 
-// An object that may have other fields than its schema names.
+// For objects that may have undeclared fields.
 const OPEN_MEMBER = "  /** Fields that the schema does not name. */\n  readonly [key: string]: unknown;\n";
 
-/** Prints a field with its documentation, on lines of its own at the depth of a member; `modifiers` stand in front of its name. */
+/** Prints a field with its doc comment, indented as a member. `modifiers` precede its name. */
 function printField(field: FieldModel, modifiers = ""): Printed {
   const doc = field.doc.length === 0 ? "" : `  ${renderDoc(field.doc).replaceAll("\n", "\n  ")}\n`;
   const member = printMember(memberOf(field), modifiers);
   return typeof member === "string" ? `${doc}${member}` : [doc, member];
 }
 
-// Most fit; the others need an algorithm that costs more.
+// Fast path: most members fit on one line.
 function printMember({ head, type }: MemberNode, modifiers: string): Printed {
   const text = `${modifiers}${head}: ${typeText(type)};`;
   const member = text.length <= WIDTH - 2 ? text : layOut([memberDoc({ head: `${modifiers}${head}`, type }), ";"], 2);
@@ -303,28 +303,28 @@ function printMember({ head, type }: MemberNode, modifiers: string): Printed {
   return symbols.length === 0 ? `  ${member}\n` : { text: `  ${member}\n`, symbols };
 }
 
-/** The shapes that a writer fills in differently, and the names that they have for writers. */
+/** The input shapes that differ from those for readers, and their names. */
 interface InputView {
   readonly root: ShapeModel;
   readonly shapes: readonly ShapeModel[];
-  /** The name for writers by the name for readers; only where the two differ. */
+  /** Names of the input shapes, by the name of the shape for readers. Only contains shapes that differ. */
   readonly names: ReadonlyMap<string, string>;
 }
 
 /**
- * Derives what a writer has to state: a field with a default may be left out.
+ * Derives the input types of a kind, in which fields with a default are optional.
  *
- * Readers find such a field always set, so it is a type of its own wherever it differs, and only there.
+ * For readers, such a field is always present. An input type is only derived where it differs from the type for readers.
  */
 export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): InputView {
   const view = inputShapesOf(shapes, taken);
   return { ...view, root: inputOf(root, view.names) };
 }
 
-/** Returns the name of what a writer fills in of the status of a custom kind; undefined if it is what a reader finds. */
+/** Returns the name of the input type of the status of a custom kind; undefined if it equals the type for readers. */
 export function statusInputOf(resource: ResourceModel): string | undefined {
   const status = schemasOf(resource.schema, "properties").get("status");
-  // To find that out from the shapes takes long, and few kinds have such a status.
+  // Building the shapes is slow, and few kinds have defaults in their status.
   if (!resource.isCustom || status === undefined || !hasDefault(status)) return undefined;
   const schema = normaliseSchema(resource);
   const name = shapeNameIn(schema.root.fields.find((field) => field.name === "status")?.type ?? { kind: "any" });
@@ -337,7 +337,7 @@ function hasDefault(schema: RawSchema): boolean {
   return schema["default"] !== undefined || all.some((each) => each !== undefined && hasDefault(each));
 }
 
-/** Derives the shapes that a writer fills in differently; `taken` are names that others have. */
+/** Derives the input shapes that differ from those for readers. `taken` are names that must not be used. */
 export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<string>): Omit<InputView, "root"> {
   const changed = findChanged(shapes);
   const allocator = new NameAllocator(taken);
@@ -347,12 +347,12 @@ export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<str
       .map(({ name }) => [name, allocator.allocate(`${name}Input`, [name, "(input)"])]),
   );
   const own = shapes.filter(({ name }) => names.has(name));
-  // A kind may be called Omit.
+  // A type of the kind may be called Omit.
   const baseIn = new Set(taken).has("Omit") ? () => ({}) : baseOf;
   return { shapes: own.map((shape) => ({ ...inputOf(shape, names), ...baseIn(shape, names) })), names };
 }
 
-/** Returns a shape as a writer fills it in; `names` are those of the shapes that differ. */
+/** Returns the input shape of a shape. `names` are the names of the input shapes that differ. */
 export function inputOf(shape: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
   return {
     ...shape,
@@ -369,11 +369,11 @@ function baseOf({ name, fields, isOpen }: ShapeModel, names: ReadonlyMap<string,
   const isChanged = (field: FieldModel) =>
     (field.isRequired && field.default !== undefined) || names.has(shapeNameIn(field.type) ?? "");
   const redeclared = fields.filter(isChanged).map((field) => field.name);
-  // Omit would make fields of any name of those that are named, and is of no use for all fields.
+  // Omit of a type with an index signature would lose the declared fields, and is pointless if all fields are redeclared.
   return isOpen || redeclared.length === fields.length ? {} : { base: { name, redeclared } };
 }
 
-// A shape may contain itself, so the set grows until nothing is added.
+// Shapes can be recursive, so iterate until the set stops growing.
 function findChanged(shapes: readonly ShapeModel[]): ReadonlySet<string> {
   const changed = new Set<string>();
   for (let size = -1; size < changed.size;) {
@@ -389,9 +389,9 @@ function findChanged(shapes: readonly ShapeModel[]): ReadonlySet<string> {
 }
 
 /**
- * Finds shapes that are the same but for their name; returns the name of the first one by the name of each later one.
+ * Finds shapes that are equal except for their name. Returns the name of the first one by the name of each later one.
  *
- * Large kinds repeat a pod template dozens of times. Every path keeps its name, as an alias, so no name changes when a repetition ends.
+ * Large kinds repeat a pod template dozens of times. Every path keeps its name as an alias, so no name changes when shapes start to differ.
  */
 export function findDuplicates(shapes: readonly ShapeModel[]): ReadonlyMap<string, string> {
   const byName = new Map(shapes.map((shape) => [shape.name, shape]));
@@ -406,7 +406,7 @@ export function findDuplicates(shapes: readonly ShapeModel[]): ReadonlyMap<strin
       const child = name === undefined ? undefined : byName.get(name);
       if (child !== undefined) visit(child);
     }
-    // The documentation is most of a shape, so only shapes with the same fields are compared as a whole.
+    // Doc comments make up most of a shape, so compare only shapes with the same field names.
     const outline = outlineOf(shape);
     const similar = distinct.get(outline) ?? [];
     const first = similar.find((each) => isSame(each, shape, aliases));
@@ -421,7 +421,7 @@ function outlineOf({ fields }: ShapeModel): string {
   return fields.map(({ name }) => name).join();
 }
 
-// A shape for writers and one for readers are printed in different ways.
+// Shapes with and without a base are printed differently.
 function isSame(left: ShapeModel, right: ShapeModel, aliases: ReadonlyMap<string, string>): boolean {
   return (
     left.isOpen === right.isOpen &&
@@ -458,7 +458,7 @@ function isSameList<Item>(
   return left.length === right.length && left.every((item, index) => isSameItem(item, right[index] as Item));
 }
 
-/** Returns the shape that a type consists of or contains. */
+/** Returns the name of the shape that a type is or contains; undefined if there is none. */
 export function shapeNameIn(type: TypeModel): string | undefined {
   if (type.kind === "shape") return type.name;
   if (type.kind === "array") return shapeNameIn(type.items);
@@ -469,7 +469,7 @@ function renameShapes(type: TypeModel, names: ReadonlyMap<string, string>): Type
   return mapShapes(type, (name) => ({ name: names.get(name) ?? name }));
 }
 
-/** Returns a type with its shape replaced. */
+/** Replaces the shape in a type. */
 export function mapShapes(
   type: TypeModel,
   placeOf: (name: string) => { readonly name: string; readonly from?: string },

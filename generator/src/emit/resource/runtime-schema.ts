@@ -46,7 +46,7 @@ const VALIDATIONS = "x-kubernetes-validations";
 
 const PLACES: ReadonlyMap<string, number> = new Map(COPIED.map((keyword, index) => [keyword, index]));
 
-/** Returns the keywords that are copied from a schema, in the order of the list. */
+/** Returns the keywords to copy from a schema, in the order of COPIED. */
 function copiedOf(schema: RawSchema): string[] {
   return Object.keys(schema)
     .filter((keyword) => PLACES.has(keyword) && schema[keyword] !== undefined)
@@ -56,7 +56,7 @@ function copiedOf(schema: RawSchema): string[] {
 const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
 const NARROWING = [...JUNCTORS, "not"] as const;
 
-/** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
+/** Builds the schema of a kind for the runtime, without descriptions. */
 export function buildRuntimeSchema(resource: ResourceModel): Schema {
   const { root, definitions } = buildSchemaParts(resource);
   if (definitions.size === 0) return root;
@@ -66,7 +66,7 @@ export function buildRuntimeSchema(resource: ResourceModel): Schema {
   };
 }
 
-/** The schema of a kind, and by their full names the definitions that it refers to with what it calls them. */
+/** The schema of a kind, and the definitions that it references, by full name, with their short names. */
 export interface SchemaParts {
   readonly root: Schema;
   readonly definitions: ReadonlyMap<string, { readonly name: string; readonly schema: Schema }>;
@@ -84,7 +84,7 @@ export function buildSchemaParts(resource: ResourceModel): SchemaParts {
   return { root, definitions: new Map(definitions) };
 }
 
-// The API server treats the metadata of every kind alike, so its schema says nothing but what names it may have.
+// The API server validates metadata itself; a CRD can only restrict the names.
 function metadataOf(schema: RawSchema): RawSchema {
   const names = [...schemasOf(schema, "properties")].filter(([name]) => name === "name" || name === "generateName");
   return names.length === 0 || schema["$ref"] !== undefined
@@ -100,7 +100,7 @@ function withPlainMetadata(schema: RawSchema): RawSchema {
   return Object.fromEntries(entries);
 }
 
-// A map type beside a reference overrides the map type of the referenced schema.
+// A map type next to a reference overrides that of the referenced schema.
 function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
   const mapType = raw["x-kubernetes-map-type"] as Schema["x-kubernetes-map-type"];
   return mapType === undefined ? {} : { "x-kubernetes-map-type": mapType };
@@ -108,13 +108,13 @@ function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
 
 const METADATA: RawSchema = { type: "object" };
 
-// Fields of a template's metadata that no client sends; their types are large.
+// Fields of template metadata that clients never send, and whose types are large.
 const UNSENT = new Set(["managedFields", "selfLink"]);
 
-/** How deeply a literal nests before the rest becomes a definition; the compiler gives up comparing types at about twice as deep. */
+/** Depth at which the rest of a literal becomes a definition. The compiler stops comparing types at about twice this depth. */
 const MAX_DEPTH = 24;
 
-// What `parse` reads of a rule. The reason chooses an HTTP status, of which an object knows nothing.
+// Fields of a rule that `parse` uses. `reason` only determines the HTTP status of a response.
 const RULE_FIELDS = ["rule", "message", "messageExpression", "fieldPath", "optionalOldSelf"] as const;
 
 function rulesOf(schema: RawSchema): Pick<Schema, typeof VALIDATIONS> {
@@ -127,7 +127,7 @@ function rulesOf(schema: RawSchema): Pick<Schema, typeof VALIDATIONS> {
   return { [VALIDATIONS]: read as unknown as readonly ValidationRule[] };
 }
 
-/** Tells whether a schema has rules in CEL anywhere. */
+/** Returns whether a schema contains CEL rules. */
 export function hasRules({ definitions = {}, ...schema }: Schema): boolean {
   const { properties = {}, items, additionalProperties, allOf = [] } = schema;
   return (
@@ -142,7 +142,7 @@ function isEmptyObject(schema: RawSchema): boolean {
   return schema !== METADATA && !hasFields(schema) && dropsFields(schema);
 }
 
-/** Leaves out the junctor by which older tools recognize an integer or a string. */
+/** Removes the anyOf that describes int-or-string for older tools. */
 function withoutAlternatives(schema: RawSchema): RawSchema {
   const { anyOf, allOf, ...others } = schema;
   const [first, ...more]: unknown[] = Array.isArray(allOf) ? allOf : [];
@@ -184,7 +184,7 @@ class SchemaBuilder {
     const known = this.definitions.get(definition);
     if (known !== undefined) return known.name;
     const name = this.#names.allocate(shortNameOf(definition), [definition]);
-    // The place is taken first: a definition may refer to itself.
+    // Register the definition before building it, because it may be recursive.
     this.definitions.set(definition, { name, schema: {} });
     const schema = this.#plainSchemaOf(this.#resource.definitions.get(definition) ?? {});
     this.definitions.set(definition, { name, schema });
@@ -200,7 +200,7 @@ class SchemaBuilder {
     return { $ref: name };
   }
 
-  // They say nothing of the structure, which the matcher reads; parse checks them.
+  // Logical keywords do not affect the structure, which the matcher uses; parse checks them.
   #junctorsOf(schema: RawSchema, depth: number): Pick<Schema, (typeof JUNCTORS)[number] | "not"> {
     if (!NARROWING.some((keyword) => schema[keyword] !== undefined)) return {};
     const entries = JUNCTORS.flatMap((junctor) => {
@@ -231,7 +231,7 @@ class SchemaBuilder {
       copied["properties"] = Object.fromEntries(
         properties.map(([name, child]) => [name, this.schemaOf(child, depth + 1)]),
       );
-    // Of an object without fields the API server drops all. Those of built-in kinds are types of their own, such as FieldsV1.
+    // The API server prunes every field of an object without declared fields. Built-in kinds have free-form types instead, such as FieldsV1.
     else if (this.#resource.isCustom && isEmptyObject(schema)) copied["properties"] = {};
     const additional = ownSchema(schema, "additionalProperties");
     if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional, depth + 1);
@@ -244,16 +244,17 @@ class SchemaBuilder {
   }
 }
 
-// What no schema states of the built-in kinds and the API server does all the same (1.36), as far as it matters to a comparison: inside of
-// lists and objects that are replaced as a whole, where what the server fills in or leaves out cannot be told by who owns it.
-// Recorded in fixtures/live-objects; test/integration/runtime/writes/match-every-kind.test.ts finds what is missing.
+// Defaults and zero values of built-in kinds that are not in their schemas (Kubernetes 1.36), as far as comparisons need them: within lists and
+// objects that are replaced as a whole, where managed fields do not tell which values the API server has set or omitted.
+//
+// Recorded in fixtures/live-objects; test/integration/runtime/writes/match-every-kind.test.ts detects missing entries.
 
-/** Facts by the short names of definitions. */
+/** Facts by the short name of a definition. */
 interface Facts<Fact> {
   readonly [definition: string]: Fact;
 }
 
-// What the API server fills in.
+// Defaults that the API server sets.
 const DEFAULTS: Facts<{ readonly [property: string]: JsonValue }> = {
   DeviceSubRequest: { allocationMode: "ExactCount", count: 1 },
   EndpointPort: { name: "", protocol: "TCP" },
@@ -269,12 +270,11 @@ const DEFAULTS: Facts<{ readonly [property: string]: JsonValue }> = {
   RoleRef: { apiGroup: "rbac.authorization.k8s.io" },
   RuleWithOperations: { scope: "*" },
   ServiceAccountTokenProjection: { expirationSeconds: 3600 },
-  // Where it is a subject that has one: of a user or a group.
+  // For subjects of kind User and Group.
   Subject: { apiGroup: "rbac.authorization.k8s.io" },
 };
 
-// What is kept when it is zero, false or empty, because it is a pointer in Go: of these alone nothing differs from zero. Structs with declared
-// fields always are.
+// Fields that are stored even if they are zero, false, or empty, because they are pointers in Go. Structs with declared fields are always stored.
 const KEEPS_ZERO: Facts<readonly string[]> = {
   ClusterTrustBundleProjection: ["name", "optional", "signerName"],
   ConfigMapEnvSource: ["optional"],
@@ -343,7 +343,7 @@ const KEEPS_ZERO: Facts<readonly string[]> = {
   ValidationRule: ["optionalOldSelf", "reason"],
 };
 
-/** Returns the schema of a definition with what no schema states of its fields. Another definition of the name may lack one of these. */
+/** Adds the unpublished facts to the schema of a definition. Fields that another definition of the same name lacks are skipped. */
 function withUnstatedFacts(definition: string, schema: Schema): Schema {
   const properties = { ...schema.properties };
   const add = (name: string, fact: Partial<Schema>): void => {
@@ -354,7 +354,7 @@ function withUnstatedFacts(definition: string, schema: Schema): Schema {
   return schema.properties === undefined ? schema : { ...schema, properties };
 }
 
-/** Prints a schema as an exported constant, after constants for what is in it several times: of large kinds that is most of it. */
+/** Prints a schema as an exported constant, preceded by constants for repeated parts, which make up most of a large kind. */
 export function printSchema(name: string, schema: Schema): Printed[] {
   const { bySchema, distinct } = findShared(schema, name);
   const partOf = (part: Schema): unknown => {
@@ -367,7 +367,7 @@ export function printSchema(name: string, schema: Schema): Printed[] {
   return [...constants, declare(`export const ${name}`, withParts(schema, partOf))];
 }
 
-/** Prints a schema as an exported constant; `definitions` are the constants that have those of it, in this module or in others. */
+/** Prints a schema as an exported constant. `definitions` are the constants of its definitions, in this module or imported. */
 export function printSchemaAlone(
   name: string,
   schema: Schema,
@@ -385,7 +385,7 @@ function declare(head: string, value: object, imported: readonly ImportSymbol[] 
   return { text: `${start}${printValue(value, 0, start.length)};`, symbols: [codegenTypes.Schema, ...imported] };
 }
 
-/** Returns a schema with its parts replaced. */
+/** Replaces the subschemas of a schema. */
 function withParts(schema: Schema, partOf: (part: Schema) => unknown): object {
   const { properties, items, additionalProperties } = schema;
   const named = Object.entries(properties ?? {}).map(([name, part]) => [name, partOf(part)] as const);
@@ -397,34 +397,34 @@ function withParts(schema: Schema, partOf: (part: Schema) => unknown): object {
   };
 }
 
-/** A schema with all that are equal to it. */
+/** A schema, and its statistics for all equal schemas. */
 interface SharedSchema {
   readonly schema: Schema;
-  /** The field in which it was found first. */
+  /** Name of the field in which the schema was found first. */
   readonly field: string;
-  /** How many were found before. */
+  /** Index in order of discovery. */
   readonly number: number;
-  /** How many others have it as a part. */
+  /** Number of distinct parents. */
   count: number;
-  /** How long its text is, with constants in it. */
+  /** Length of its text, with constants for its parts. */
   length: number;
-  /** The constant that has it, if that makes the text shorter. */
+  /** Name of its constant, if a constant makes the file shorter. */
   constant?: string;
 }
 
-/** What is shorter reads better where it stands. */
+/** Minimum length of a schema in a constant. Shorter ones are more readable inline. */
 const SHORT = 80;
 
-/** What a constant costs besides its text and its name. */
+/** Length of a declaration without its name and value. */
 const DECLARATION = "const : Schema = ;\n\n".length;
 
 interface SharedSchemas {
   readonly bySchema: ReadonlyMap<Schema, SharedSchema>;
-  /** Each once, after its parts. */
+  /** Distinct schemas, each after its parts. */
   readonly distinct: readonly SharedSchema[];
 }
 
-/** Finds the schemas that are equal, and names those that are worth a constant. */
+/** Finds equal schemas, and names those for which a constant saves space. */
 function findShared(root: Schema, rootName: string): SharedSchemas {
   const bySchema = new Map<Schema, SharedSchema>();
   const byContent = new Map<string, SharedSchema>();
@@ -459,12 +459,12 @@ function findShared(root: Schema, rootName: string): SharedSchemas {
   return { bySchema, distinct };
 }
 
-/** Returns a schema as JSON in which its parts count as the numbers of what they are equal to. */
+/** Returns a schema as JSON in which each part is replaced by the index of its equal schema. */
 function contentOf(schema: Schema, numberOf: (part: Schema) => number | undefined): string {
   let content = "";
   for (const [keyword, value] of Object.entries(schema) as [string, unknown][]) {
     content += `${content === "" ? "{" : ","}"${keyword}":`;
-    // Of most fields nothing but the type is stated.
+    // Fast path: most fields only have a type.
     if (keyword === "type") content += `"${value as string}"`;
     else if (!PARTS.has(keyword) || typeof value !== "object") content += JSON.stringify(value);
     else if (keyword !== "properties") content += numberOf(value as Schema);
@@ -478,7 +478,7 @@ function contentOf(schema: Schema, numberOf: (part: Schema) => number | undefine
 
 const PARTS: ReadonlySet<string> = new Set(["properties", "items", "additionalProperties"]);
 
-/** Returns the schemas that are parts of one, with the names of the fields that have them. */
+/** Returns the subschemas of a schema, with the names of their fields. */
 function partsOf({ properties, items, additionalProperties }: Schema): (readonly [string | undefined, Schema])[] {
   const parts: (readonly [string | undefined, Schema])[] = properties === undefined ? [] : Object.entries(properties);
   if (items !== undefined) parts.push([undefined, items]);
@@ -486,7 +486,7 @@ function partsOf({ properties, items, additionalProperties }: Schema): (readonly
   return parts;
 }
 
-// The name of a field says more than a number, and stays when other fields come.
+// The name of a field is more readable than a number, and does not change when fields are added.
 function constantNameOf(field: string, taken: ReadonlySet<string>): string {
   const word = camelCase(field) || "part";
   const base = NO_NAMES.has(word) || !/^[a-z]/i.test(word) ? `schema${pascalCase(word)}` : word;
@@ -495,5 +495,5 @@ function constantNameOf(field: string, taken: ReadonlySet<string>): string {
   return name;
 }
 
-// TypeScript lets no module declare the last two.
+// TypeScript does not allow a module to declare the last two.
 const NO_NAMES: ReadonlySet<string> = new Set([...reservedWords, "undefined", "globalThis"]);

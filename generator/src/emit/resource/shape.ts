@@ -19,21 +19,21 @@ import { NameAllocator, classNameOf, pascalCase } from "../names.js";
 import { escapeDirections } from "../print.js";
 import { runtimeTypes } from "../runtime-symbols.js";
 
-/** The types of the runtime that a field may have. */
+/** Types of the runtime that a field may have. */
 type RuntimeTypeName = "IntOrString" | "ObjectMeta" | "StatusCondition";
 
-/** The type of a field or of an item, with every spelling of Kubernetes resolved. */
+/** The type of a field or an item, independent of how the schema expresses it. */
 export type TypeModel = (
   | { readonly kind: "scalar"; readonly type: "string" | "integer" | "number" | "boolean" }
   | { readonly kind: "enum"; readonly values: readonly (string | number | boolean)[] }
   | { readonly kind: "array"; readonly items: TypeModel }
   | { readonly kind: "map"; readonly values: TypeModel }
-  /** An object with named fields: an entry of `shapes`, or of those of another module. */
+  /** An object with declared fields: an entry of `shapes`, or a shape of another module. */
   | { readonly kind: "shape"; readonly name: string; readonly from?: string }
   | { readonly kind: "runtime"; readonly name: RuntimeTypeName; readonly isPartial?: boolean }
-  /** Any JSON. */
+  /** Any JSON value. */
   | { readonly kind: "any" }
-  /** No value at all, as of the fields of an object whose fields the API server drops. */
+  /** No value, as for the fields of an object that the API server prunes completely. */
   | { readonly kind: "never" }
 ) & { readonly isNullable?: boolean };
 
@@ -41,65 +41,65 @@ export type TypeModel = (
 export interface FieldModel {
   readonly name: string;
   readonly type: TypeModel;
-  /** Whether a reader always finds it: the schema demands it, or the API server fills it in. */
+  /** True if the field is always present for readers: it is required, or has a default. */
   readonly isRequired: boolean;
-  /** Absent unless the API server fills in a value. */
+  /** The default that the API server sets. Absent if there is none. */
   readonly default?: JsonValue;
-  /** The lines of its documentation; may be empty. */
+  /** Lines of the doc comment; may be empty. */
   readonly doc: readonly string[];
 }
 
-/** The shape that a shape for writers is derived from, and where the two differ. */
+/** The shape that an input shape extends, and the differences. */
 export interface BaseModel {
-  /** The name of the shape for readers. */
+  /** Name of the shape for readers. */
   readonly name: string;
-  /** The fields that a writer may leave out, or that have another type for writers. */
+  /** Fields that are optional or have another type in the input shape. */
   readonly redeclared: readonly string[];
 }
 
-/** An object with named fields. */
+/** An object with declared fields. */
 export interface ShapeModel {
   readonly name: string;
-  /** All of them, those of `base` as well. */
+  /** All fields, including those of `base`. */
   readonly fields: readonly FieldModel[];
   readonly base?: BaseModel;
-  /** Whether fields that the schema does not know are kept. */
+  /** True if undeclared fields are preserved. */
   readonly isOpen: boolean;
   readonly doc: readonly string[];
 }
 
-/** The schema of a kind, normalised: flat shapes that refer to each other by name. */
+/** The normalized schema of a kind: flat shapes that reference each other by name. */
 export interface NormalisedSchema {
   readonly className: string;
-  /** The fields besides apiVersion, kind and metadata. */
+  /** Fields other than apiVersion, kind, and metadata. */
   readonly root: ShapeModel;
-  /** In order of their first appearance. */
+  /** Shapes in order of first appearance. */
   readonly shapes: readonly ShapeModel[];
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * Turns the structural schema of a kind into flat, named shapes.
+ * Converts the structural schema of a kind to flat, named shapes.
  *
- * Holds every rule about what a schema of Kubernetes means as a type. `oneOf`, `anyOf`, `allOf` and `not` are dropped: in a structural
- * schema they only narrow what is stated beside them. Names follow the path of a field, so they stay when unrelated fields come.
+ * Contains all rules about how a Kubernetes schema maps to types. `oneOf`, `anyOf`, `allOf`, and `not` are ignored: in a structural schema, they only
+ * restrict values. The names of shapes follow the path of their field, so they do not change when unrelated fields are added.
  */
 export function normaliseSchema(resource: ResourceModel): NormalisedSchema {
   return new Normaliser(resource, IDENTITY).normalise();
 }
 
-/** Turns the schema of an object that Kubernetes does not have into shapes: all of its fields are fields of the root. */
+/** Converts the schema of an external object to shapes. All of its fields belong to the root. */
 export function normaliseObject(schema: RawSchema, name: string): NormalisedSchema {
   const resource = { kind: name, schema, definitions: new Map(), isCustom: true, isFilledIn: false };
   return new Normaliser(resource, new Set()).normalise();
 }
 
-/** Turns the schema of a built-in kind into the shape of its root, which refers to the shapes of definitions by their full names. */
+/** Converts the schema of a built-in kind to its root shape, which references the shapes of definitions by their full names. */
 export function normaliseBuiltin(resource: NormalisedKind): ShapeModel {
   return withoutInline(new Normaliser(resource, IDENTITY).normalise());
 }
 
-/** Turns a definition into a shape, which refers to others by their full names. */
+/** Converts a definition to a shape, which references others by their full names. */
 export function normaliseDefinition(name: string, definitions: ReadonlyMap<string, RawSchema>): ShapeModel {
   const schema = definitions.get(name) ?? {};
   const kind: NormalisedKind = { kind: shortNameOf(name), schema, definitions, isCustom: false };
@@ -111,24 +111,24 @@ function withoutInline({ root, shapes: [inline] }: NormalisedSchema): ShapeModel
   return root;
 }
 
-/** What has to be known of a kind to name the types in its schema. */
+/** The properties of a kind that determine its shapes. */
 type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom"> & {
-  /** Whether an API server fills in the defaults of the schema. Default: true */
+  /** True if an API server applies the defaults of the schema. Default: true */
   readonly isFilledIn?: boolean;
 };
 
-/** Where a schema was found: the name of the type that it would get, and the path that makes the name unique. */
+/** The location of a schema: the preferred name of its type, and the path that makes the name unique. */
 interface Place {
   readonly name: string;
   readonly path: readonly string[];
 }
 
-/** Finds a place out; only types with fields of their own have to know theirs. */
+/** Computes a location lazily, because only shapes need theirs. */
 type FindPlace = () => Place;
 
 class Normaliser {
   readonly #resource: NormalisedKind;
-  /** The fields of the root that are not the schema's to say. */
+  /** Fields of the root that the schema does not define. */
   readonly #given: ReadonlySet<string>;
   readonly #names: NameAllocator;
   readonly #taken: Set<string>;
@@ -193,7 +193,7 @@ class Normaliser {
     return { kind: "map", values: this.#typeOf(values, () => inner(place(), "Value", "{}")) };
   }
 
-  /** Tells whether the API server drops or refuses every field of an object that has no fields. Built-in kinds have free-form objects. */
+  /** Returns whether the API server prunes or rejects every field of an object without declared fields. Built-in kinds have free-form objects. */
   #isAlwaysEmpty(schema: RawSchema): boolean {
     const { isCustom, isFilledIn = true } = this.#resource;
     return isCustom && isFilledIn && (dropsFields(schema) || schema["additionalProperties"] === false);
@@ -204,7 +204,7 @@ class Normaliser {
     const place = find();
     const { path } = place;
     const name = this.#names.allocate(place.name, path);
-    // The place in the list is taken before the fields are visited, so that a shape precedes those that it contains.
+    // Reserve the index before visiting the fields, so that a shape precedes those that it contains.
     const index = this.#shapes.length;
     const doc = path.at(-1) === "[]" || path.at(-1) === "{}" ? descriptionLinesOf(schema["description"]) : [];
     this.#shapes.push({ name, fields: [], isOpen: isOpen(schema), doc });
@@ -227,8 +227,8 @@ class Normaliser {
       return {
         name,
         type: (!isRequired || value !== undefined) && OBJECT_MEMBERS.has(name) ? { kind: "any" } : type,
-        // After the API server has filled in the defaults, a reader finds the field wherever its parent is. The schemas of built-in kinds
-        // state a few of the many: types that differed for readers and writers would gain nothing.
+        // The API server applies the default, so the field is present wherever its parent is. The schemas of built-in kinds only contain a few of
+        // their defaults, which would not justify separate input types.
         isRequired: isRequired || (this.#resource.isCustom && value !== undefined),
         ...(value === undefined ? {} : { default: value }),
         doc: docLinesOf(raw, realDefaultOf(raw, this.#resource.isCustom)),
@@ -238,7 +238,7 @@ class Normaliser {
     return [...implied.map(impliedField), ...fields];
   }
 
-  // A default of null is none.
+  // A default of null is equivalent to none.
   #defaultOf(raw: RawSchema): JsonValue | undefined {
     const { isCustom, isFilledIn = true } = this.#resource;
     return isFilledIn ? ((realDefaultOf(raw, isCustom) as JsonValue | undefined) ?? undefined) : undefined;
@@ -250,10 +250,10 @@ const OPTIONAL_METADATA: TypeModel = { kind: "runtime", name: "ObjectMeta", isPa
 const TEXT: TypeModel = { kind: "scalar", type: "string" };
 const IMPLIED = { apiVersion: TEXT, kind: TEXT, metadata: OPTIONAL_METADATA } as const;
 
-// The API server demands of an embedded resource that it names its type, and no metadata.
+// The API server requires apiVersion and kind of an embedded resource, but no metadata.
 const DEMANDED: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
 
-// Every object literal inherits these, with types that no schema means: an optional field of such a name would reject all of them.
+// Every object literal inherits these members. An optional field with such a name would reject every literal because of its type.
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 function impliedField(name: string): FieldModel {
@@ -271,18 +271,18 @@ function isOpen(schema: RawSchema): boolean {
   );
 }
 
-// An API server refuses null where there is an enum, also where the enum has it.
+// If there is an enum, the API server rejects null even if the enum contains it.
 function isNullable(schema: RawSchema): boolean {
   const allowed = schema["enum"];
   return schema["nullable"] === true && !(Array.isArray(allowed) && allowed.length > 0);
 }
 
-/** Returns the union of the values of an enum; undefined if there is none, or if one of the values is no scalar. */
+/** Returns the union type of an enum; undefined if there is none, or if it contains values other than scalars and null. */
 function enumTypeOf(schema: RawSchema): TypeModel | undefined {
   const values = schema["enum"];
   if (!Array.isArray(values)) return undefined;
   const scalars = values.filter(isScalar);
-  // A value of another type than the schema's can never be valid.
+  // A value that does not match the type of the schema is never valid.
   const possible = [...new Set(scalars)].filter((value) => hasTypeOf(schema, value));
   if (possible.length === 0 || scalars.length + values.filter((value) => value === null).length < values.length)
     return undefined;
@@ -302,9 +302,9 @@ function hasTypeOf(schema: RawSchema, value: string | number | boolean): boolean
 const WIDTH = 110;
 
 /**
- * Returns the lines of the documentation of a field: the description, then its default and what the schema demands as tags.
+ * Returns the lines of the doc comment of a field: the description, followed by tags for its default and constraints.
  *
- * Descriptions come from anywhere, so nothing in them may end the comment or become a tag of its own.
+ * Descriptions are untrusted, so they are escaped: they can neither end the comment nor contain tags.
  */
 export function docLinesOf(schema: RawSchema, value: unknown): readonly string[] {
   const description = descriptionLinesOf(schema["description"]);
@@ -313,10 +313,10 @@ export function docLinesOf(schema: RawSchema, value: unknown): readonly string[]
   return description.length > 0 ? [...description, "", ...tags] : tags;
 }
 
-// The kinds of a project hold the same parts over and over, and so do the versions of a kind.
+// Kinds of a project, and versions of a kind, repeat the same descriptions.
 const known = new Map<string, readonly string[]>();
 
-/** Returns the lines of a description, safe inside a comment. */
+/** Returns the lines of a description, escaped for a comment. */
 export function descriptionLinesOf(description: unknown): readonly string[] {
   if (typeof description !== "string") return [];
   const before = known.get(description);
@@ -340,31 +340,31 @@ function linesOf(description: string): string[] {
   return wrap(shown).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
 }
 
-// Nearly all descriptions are plain English: spaces, letters and signs of ASCII but for "@".
+// Fast path: nearly all descriptions are printable ASCII without "@".
 const HARMLESS = /^[\n -?A-~]*$/;
 
 function withoutHarm(description: string): string {
   const text = description
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
-    // Control characters would make the file unreadable.
+    // Replace control characters, which are not printable.
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
     .replace(/\t/g, "  ");
   return escapeComment(text);
 }
 
-/** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
+/** Escapes text for a comment: it neither ends the comment nor starts a tag. `name@host` is unchanged. */
 function escapeComment(text: string): string {
   return escapeDirections(text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@"));
 }
 
-/** Returns a JSDoc comment of lines, or nothing if there are none. */
+/** Returns a JSDoc comment; empty if there are no lines. */
 export function renderDoc(lines: readonly string[]): string {
   if (lines.length === 0) return "";
   if (lines.length === 1) return `/** ${lines[0]} */`;
   return ["/**", ...lines.map((line) => (line === "" ? " *" : ` * ${line}`)), " */"].join("\n");
 }
 
-// Code fences and indented lines keep their shape; prose is wrapped.
+// Wraps prose, but not code fences and indented lines.
 function wrap(lines: readonly string[]): string[] {
   let isFenced = false;
   return lines.flatMap((line) => {
@@ -378,7 +378,7 @@ function wrapLine(line: string): string[] {
   let current = "";
   for (const word of line.split(" ")) {
     if (current !== "" && current.length + word.length + 1 > WIDTH) {
-      // Two spaces may have stood here.
+      // The text may contain consecutive spaces.
       lines.push(current.trimEnd());
       current = word;
     } else current = current === "" ? word : `${current} ${word}`;
@@ -408,7 +408,7 @@ const TAGGED: ReadonlySet<string> = new Set([
 ]);
 
 interface Documented {
-  /** The default. */
+  /** Default of the field. */
   readonly value: unknown;
   readonly description: readonly string[];
 }
