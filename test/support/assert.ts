@@ -1,13 +1,13 @@
-// uvu's assertions, but for `throws`: uvu takes a string behind the function for its own message, and then looks at nothing of the error.
+// The assertions of uvu, except `throws`: uvu treats a string argument as the failure message, and then does not check the error.
 import { inspect } from "node:util";
 import { Assertion } from "uvu/assert";
 
 export * from "uvu/assert";
 
-/** What an error has to be: its message contains a text or matches a pattern, or a predicate holds for it. */
+/** The expected error: a substring or pattern of its message, or a predicate. */
 export type ExpectedError = string | RegExp | ((error: Error) => boolean);
 
-/** Fails unless a call throws the expected error. `note` tells the cases of a loop apart. */
+/** Asserts that a call throws the expected error. `note` identifies the case within a loop. */
 export function throws(call: () => unknown, expected: ExpectedError, note?: string): void {
   let result: unknown;
   try {
@@ -17,14 +17,14 @@ export function throws(call: () => unknown, expected: ExpectedError, note?: stri
     return;
   }
   if (result instanceof Promise) {
-    // It may be rejected later, when nobody looks.
+    // Prevents an unhandled rejection if the promise is rejected later.
     result.catch(() => undefined);
     fail("throws", { problem: "the call returned a promise: use rejects", expected, actual: result, note });
   }
   fail("throws", { problem: "the call threw nothing", expected, actual: result, note });
 }
 
-/** Fails unless a promise is rejected with the expected error, which it returns. */
+/** Asserts that a promise is rejected with the expected error; returns the error. */
 export async function rejects(promise: Promise<unknown>, expected: ExpectedError, note?: string): Promise<Error> {
   const outcome = await promise.then(
     (actual) => ({ actual }),

@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { repositoryRoot } from "./repository.js";
 
-/** What V8 reports of one script (precise coverage). */
+/** V8's coverage of a script (precise coverage). */
 export interface ScriptCoverage {
   readonly url: string;
   readonly functions: readonly {
@@ -14,8 +14,8 @@ export interface ScriptCoverage {
 const PACKAGES = /^(?:apiserver|generator|kinds|runtime|schema|templates)\/(?:dist|bin)\//;
 
 /**
- * Returns the names of the functions of our packages that were called, by the compiled file, relative to `root`. An anonymous function has an
- * empty name, and so has the file itself.
+ * Returns the names of the called functions of our packages, by compiled file relative to `root`. The names of anonymous functions and of the module
+ * itself are empty.
  */
 export function calledFunctions(
   scripts: readonly ScriptCoverage[],

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { runCommandLine } from "#generator/cli.js";
 import { repositoryRoot } from "./repository.js";
 
-/** What came of a run of the program `gen-operator`. */
+/** The result of running `gen-operator`. */
 export interface CommandOutcome {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs `gen-operator` in a folder as users do: as a process of its own. */
+/** Runs `gen-operator` in a folder as a separate process, as users do. */
 export function runProgram(folder: string, ...args: readonly string[]): CommandOutcome {
   const program = join(repositoryRoot, "generator/bin/gen-operator.js");
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { cwd: folder, encoding: "utf8" });
@@ -18,9 +18,9 @@ export function runProgram(folder: string, ...args: readonly string[]): CommandO
 }
 
 /**
- * Runs a command of `gen-operator` in a folder inside this process, where the compilers it needs are loaded already.
+ * Runs a command of `gen-operator` in a folder within this process, which has already loaded the compilers that it needs.
  *
- * A process has one working directory and one output, so one command runs at a time.
+ * It changes the working directory and the output streams of the process, so commands must not run concurrently.
  */
 export async function runCommand(folder: string, ...args: readonly string[]): Promise<CommandOutcome> {
   const workingDirectory = process.cwd();
@@ -36,11 +36,11 @@ export async function runCommand(folder: string, ...args: readonly string[]): Pr
   }
 }
 
-/** Keeps what is written to a stream, until the end of the capture. */
+/** Captures the output to a stream until `end` is called. */
 function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
   const { write, isTTY } = stream;
   let text = "";
-  // Whoever runs the tests at a terminal compares the same texts.
+  // Commands must print the same text if the tests run in a terminal.
   stream.isTTY = false;
   stream.write = (chunk: Uint8Array | string) => {
     text += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();

@@ -1,4 +1,4 @@
-// The only file that imports fast-check, which most tests do not need and all would load. It is configured before the first case is made.
+// Imports and configures fast-check. It is imported only here, so that tests without properties do not load it.
 import fc from "fast-check";
 import { seed } from "./runs.js";
 

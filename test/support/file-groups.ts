@@ -1,34 +1,34 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 
-// A clock that runs, a program that runs beside, and a change of what all code of a process has in common.
+// Code that depends on a real clock, runs a program concurrently, or changes the global state of the process.
 const OUTSIDE =
   /"node:\w|\bprocess(?:\.\w|[[)}])|= process\b|globalThis|\b(?:set|clear)(?:Timeout|Interval)\b|timers\/promises/;
 
-// What computes, what only reads files, and what only looks at the process.
+// Code that only computes, reads files, or reads the state of the process.
 const INSIDE =
   /from "node:(?:assert|buffer|crypto|path|url|util|zlib)"|import \{(?: (?:existsSync|readFileSync|readdirSync),?)+ \} from "node:fs"|import \{ builtinModules \} from "node:module"|(?<!delete )\bprocess\.(?:execPath|getuid|env\["\w+"\](?! (?:\?\?|\|\|)?= ))/g;
 
-// What a test opens and closes again: files, servers, and programs that it waits for; and a timer that ends by itself.
+// Resources that a test opens and closes: files, servers, programs that it waits for, and one-shot timers.
 const OPENED =
   /from "node:(?:events|fs|fs\/promises|http|https|net|os|stream|timers\/promises)"|import \{ spawnSync \} from "node:child_process"|\b(?:set|clear)Timeout\b/g;
 
-// What a test starts and ends itself.
+// Servers that a test starts and stops.
 const SERVER = /#apiserver\/index\.js|\bshared\(/;
 
-// They look at the process, or at files, for everybody, and change nothing.
+// Helpers that read files or the state of the process for all tests, and change nothing.
 const HARMLESS = /\/support\/(?:suite|assert|fast-check|runs|repository)\.js$/;
 
-// They open what the tests close, and put back what they change.
+// Helpers that open resources which the tests close, and that restore what they change.
 const OPENING =
   /\/(?:support\/(?:command-line|hooked|temporary-folder|runtime\/recorded-operator|api\/[a-z-]+|projects\/[a-z-]+)|integration\/(?:josdk\/dependents\/account-service|runtime\/watches\/followed-cache))\.js$/;
 
-/** What the files of a group may reach, and how many share a process at most. */
+/** The restrictions of the files in a group, and the maximum number of files in a process. */
 interface Kind {
   readonly most: number;
   readonly isOutside: (text: string) => boolean;
   readonly isHarmless: (file: string) => boolean;
-  /** Whether the files that were read reach outside. */
+  /** Whether the files read so far violate the restrictions. */
   readonly known: Map<string, boolean>;
 }
 
@@ -46,10 +46,10 @@ const opens = (most: number): Kind => ({
   known: new Map(),
 });
 
-/** How many files share a process at most, unless they only compute. */
+/** The maximum number of files in a process unless they only compute. */
 export const MOST_THAT_WAIT = 6;
 
-/** Which kinds there are in a folder. */
+/** Returns the kinds of groups in each folder. */
 const kindsOf = (isQuick: boolean): { readonly [folder: string]: readonly Kind[] } => {
   const some = [opens(isQuick ? MOST_THAT_WAIT : 1)];
   return {
@@ -63,11 +63,11 @@ const kindsOf = (isQuick: boolean): { readonly [folder: string]: readonly Kind[]
 };
 
 /**
- * Puts test files into groups that share a process, in their order: to start one for each costs more than what most unit tests do, and half of
- * what a test on a server does.
+ * Groups test files, in order, to run in a shared process. Starting a process takes longer than most unit tests, and half as long as a test with a
+ * server.
  *
- * Only files that touch nothing outside of what they test share one, by themselves or by a helper: they leave nothing that another one could
- * meet. Tests that open files, servers and programs close them.
+ * Only files that do not affect each other, directly or through a helper, share a process. Tests close the files, servers, and programs that they
+ * open.
  */
 export function groupFiles(files: readonly string[], root: string, isQuick: boolean): string[][] {
   const groups = new Map<string, string[]>();
@@ -76,7 +76,7 @@ export function groupFiles(files: readonly string[], root: string, isQuick: bool
     const [name = "", ...rooms] = relative(root, dirname(file)).split(sep);
     const kind = kinds[name]?.find((one) => !reachesOutside(file, one));
     if (kind === undefined) return [[file]];
-    // Files of one package load the same code.
+    // Files of the same package load the same code.
     const place = `${name}/${rooms[0] ?? ""} ${kind.most}`;
     const open = groups.get(place);
     if (open !== undefined && open.length < kind.most) {
@@ -94,9 +94,9 @@ function reachesOutside(file: string, kind: Kind): boolean {
   if (kind.isHarmless(file)) return false;
   const found = known.get(file);
   if (found !== undefined) return found;
-  // A text of a test may look like an import.
+  // A string in a test may look like an import.
   if (!existsSync(file)) return false;
-  // Helpers that import each other tell nothing of themselves until they are read.
+  // Prevents infinite recursion if helpers import each other.
   known.set(file, false);
   const text = readFileSync(file, "utf8");
   const helpers = [...text.matchAll(/(?:from|import) ?\(?"(\.[^"]+)"/g)].map(([, path = ""]) =>

@@ -1,25 +1,25 @@
-// Webhooks of a test: configured in a namespace of its own, and asked about its ConfigMaps unless the test says otherwise.
+// Admission webhooks for a test, configured for a namespace of its own; they review its ConfigMaps unless the test overrides that.
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "./api/api-request.js";
 import { startWebhookServer, type ReviewRequest, type WebhookAnswer } from "./api/webhook-server.js";
 
-/** The path of the configurations. */
+/** The path of the webhook configurations. */
 export const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
-/** Their resources. */
+/** The resources of the webhook configurations. */
 export const PLURALS = { Mutating: "mutatingwebhookconfigurations", Validating: "validatingwebhookconfigurations" };
-/** Lets everything pass. */
+/** Allows a request. */
 export const ALLOWED: WebhookAnswer = { response: { allowed: true } };
 
-/** How a webhook answers an AdmissionReview. */
+/** Returns the response of a webhook to an AdmissionReview. */
 export type Answer = (request: ReviewRequest) => WebhookAnswer | Promise<WebhookAnswer>;
 type Type = keyof typeof PLURALS;
 
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
-/** Lets it pass with these changes. */
+/** Allows a request with changes to the object. */
 export const patchOf = (...operations: object[]): WebhookAnswer => ({
   response: { allowed: true, patchType: "JSONPatch", patch: base64(operations) },
 });
-/** A ConfigMap of a test. */
+/** Returns a ConfigMap for a test. */
 export const configMap = (name: string, data: Record<string, string> = {}, labels: Record<string, string> = {}) => ({
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -27,22 +27,22 @@ export const configMap = (name: string, data: Record<string, string> = {}, label
   data,
 });
 
-/** What a test has of a namespace of its own, whose ConfigMaps its webhooks are asked about. */
+/** A namespace whose ConfigMaps are reviewed by the webhooks of a test. */
 export interface Hooked extends AsyncDisposable {
   to: Connection;
   namespace: string;
   /** The path of the ConfigMaps. */
   configMaps: string;
   requests: { path: string; apiVersion: string; request: ReviewRequest }[];
-  /** How many connections the webhooks got. */
+  /** Returns the number of connections to the webhooks. */
   connections: () => number;
-  /** The path of the configuration of the first answer. */
+  /** The path of the configuration of the first webhook. */
   configuration: string;
 }
 
 let namespaces = 0;
 
-/** Configures one webhook for each answer, in their order, and waits until they are asked. */
+/** Configures a webhook for each answer, in order, and waits until they are called. */
 export async function hookedOn(
   to: Connection,
   answers: { type: Type; answer: Answer; over?: object }[],
@@ -71,7 +71,7 @@ export async function hookedOn(
     await apiRequestOrThrow(to, `POST ${ADMISSION}/${PLURALS[type]}`, { body });
   }
   const configMaps = `/api/v1/namespaces/${name}/configmaps`;
-  // A real server notices new configurations after about a second.
+  // A real API server takes about a second to notice a new configuration.
   const reached = answers.filter(
     ({ over = {} }) =>
       !("clientConfig" in over || "objectSelector" in over || /"rules":(?!.*configmaps)/.test(JSON.stringify(over))),

@@ -1,4 +1,4 @@
-/** A definition of Widgets in the group example.com, with /status and /scale. */
+/** Returns the CRD of Widgets in the group example.com, with the subresources status and scale. */
 export function widgetDefinition(): object {
   const schema = {
     type: "object",
@@ -36,18 +36,16 @@ export function widgetDefinition(): object {
   };
 }
 
-/** The path of the Widgets in the namespace default. */
+/** The path of Widgets in the namespace default. */
 export const WIDGETS = "/apis/example.com/v1/namespaces/default/widgets";
 
-/** The path of the ConfigMaps in the namespace default. */
+/** The path of ConfigMaps in the namespace default. */
 export const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
-/** Builds a Widget. */
 export function widget(name: string, spec: object = {}, metadata: object = {}): object {
   return { apiVersion: "example.com/v1", kind: "Widget", metadata: { name, ...metadata }, spec };
 }
 
-/** Builds a ConfigMap. */
 export function configMap(name: string, data: Record<string, string> = {}, metadata: object = {}): object {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data };
 }

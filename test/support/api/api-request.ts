@@ -1,15 +1,15 @@
 import * as http from "node:http";
 import * as https from "node:https";
 
-/** What is needed to speak to an API server. */
+/** The connection to an API server. */
 export interface Connection {
   url: string;
   token: string;
-  /** The authority's certificate as PEM; absent for plain HTTP. */
+  /** The CA certificate in PEM; undefined for plain HTTP. */
   ca?: string;
 }
 
-/** An answer of an API server; `body` is parsed JSON, or text where it is not JSON. */
+/** A response of an API server. `body` is parsed JSON, or the text if it is not JSON. */
 export interface ApiAnswer<T = ApiObject> {
   status: number;
   headers: http.IncomingHttpHeaders;
@@ -17,7 +17,7 @@ export interface ApiAnswer<T = ApiObject> {
   body: T;
 }
 
-/** What tests read of any object, list or Status. */
+/** The fields that tests read from any object, list, or Status. */
 export interface ApiObject {
   apiVersion: string;
   kind: string;
@@ -47,23 +47,23 @@ export interface ApiObject {
   items?: ApiObject[];
 }
 
-/** One request; a body that is neither text nor bytes is sent as JSON. */
+/** The options of a request. A body that is neither a string nor bytes is sent as JSON. */
 export interface ApiRequestOptions {
   body?: unknown;
   contentType?: string;
   headers?: Record<string, string>;
-  /** What keeps connections between requests. */
+  /** Keeps connections alive between requests. */
   agent?: http.Agent;
-  /** What the client shows when it connects, in PEM. */
+  /** The client certificate and its key in PEM. */
   shown?: { certificate: string; key: string };
 }
 
-/** Keeps the connections of the requests that are sent with it, until it is destroyed: a handshake costs more than most answers. */
+/** Creates an agent that keeps connections alive until it is destroyed. A TLS handshake costs more than most responses. */
 export function createAgent({ url }: Connection): http.Agent {
   return new (url.startsWith("https:") ? https : http).Agent({ keepAlive: true });
 }
 
-/** Sends one request; without an agent over a connection of its own, so that nothing is left open. */
+/** Sends a request. Without an agent, it uses a connection of its own, so that none is left open. */
 export function apiRequest<T = ApiObject>(
   connection: Connection,
   methodAndPath: string,
@@ -96,7 +96,7 @@ export function apiRequest<T = ApiObject>(
   });
 }
 
-/** Sends one request and fails, with the server's message, when the answer is not a success. */
+/** Sends a request; rejects with the message of the server if the response is an error. */
 export async function apiRequestOrThrow<T = ApiObject>(
   connection: Connection,
   methodAndPath: string,

@@ -1,6 +1,6 @@
-// The API server that a suite speaks to: the embedded one, or, with TEST_API_SERVER=real, a kube-apiserver. The same tests run on
-// both, so neither may be told apart here. The embedded one serves plain HTTP, as TLS takes up to a third of the processor time;
-// with TEST_API_SERVER=tls it serves HTTPS to all tests.
+// The API server for tests: the embedded one, or a kube-apiserver with TEST_API_SERVER=real. The same tests run on both, so they must not depend on
+// which one it is. The embedded server uses plain HTTP, because TLS takes up to a third of the CPU time; with TEST_API_SERVER=tls it uses HTTPS for
+// all tests.
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,22 +16,22 @@ export interface TestApiServer extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
   readonly ca?: string;
-  /** The path of a kubeconfig file for the administrator. */
+  /** The path of a kubeconfig of the administrator. */
   readonly kubeconfig: string;
   close(): Promise<void>;
 }
 
-/** What the server offers from the start. */
+/** The options of a test server. */
 export interface TestApiServerOptions {
-  /** Custom resource definitions: files, relative to the repository, or objects. */
+  /** CRDs to install: files, relative to the root of the repository, or objects. */
   crds?: (string | object)[];
-  /** Runs the controllers of a cluster; Pods become ready. */
+  /** Whether to run the controllers of a cluster; Pods become ready. Default: false */
   simulate?: boolean;
-  /** Serves HTTPS, for a test of certificates or of a whole operator. Default: false on the embedded server. */
+  /** Whether to use HTTPS, for tests of certificates or of a whole operator. Default: false on the embedded server */
   tls?: boolean;
 }
 
-/** The controllers of kube-controller-manager that `simulate` stands for. */
+/** The controllers of kube-controller-manager that `simulate` enables on a real API server. */
 export const REAL_CONTROLLERS = [
   ...["garbage-collector", "namespace", "serviceaccount", "root-ca-certificate-publisher"],
   ...["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "ttl-after-finished"],
@@ -41,10 +41,10 @@ export const REAL_CONTROLLERS = [
   "validatingadmissionpolicy-status",
 ].map((name) => `${name}-controller`);
 
-/** Does the suite run on a real kube-apiserver? */
+/** Whether tests run on a real kube-apiserver. */
 export const isRealApiServer = process.env["TEST_API_SERVER"] === "real";
 
-/** Starts the API server that TEST_API_SERVER names: `embedded`, which is the default, `tls` or `real`. */
+/** Starts the API server that TEST_API_SERVER selects: `embedded` (the default), `tls`, or `real`. */
 export async function startTestApiServer(options: TestApiServerOptions = {}): Promise<TestApiServer> {
   const crds = (await Promise.all((options.crds ?? []).map(readCrds))).flat();
   const simulate = options.simulate ?? false;
@@ -54,7 +54,7 @@ export async function startTestApiServer(options: TestApiServerOptions = {}): Pr
 }
 
 async function startEmbedded(options: { crds: object[]; simulate: boolean; tls: boolean }): Promise<TestApiServer> {
-  // Loaded only when used, so that a run on a real server does not depend on the embedded one.
+  // Load the embedded server only if it is used, so that a run on a real server does not depend on it.
   const { startApiServer } = await import("#apiserver/index.js");
   const server = await startApiServer(options);
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-api-server-"));
@@ -69,12 +69,12 @@ async function startEmbedded(options: { crds: object[]; simulate: boolean; tls: 
 }
 
 async function startReal(crds: object[], simulate: boolean): Promise<TestApiServer> {
-  // The real controllers; only the scheduler and the kubelet are simulated, as there are no nodes.
+  // Run the real controllers, and simulate only the scheduler and the kubelet, because there are no nodes.
   const plane = await borrowControlPlane(simulate ? { controllerNames: REAL_CONTROLLERS } : {});
   try {
     await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
     if (!simulate) return plane;
-    // The controllers take seconds to start, and without accounts there are no Pods.
+    // The controllers take seconds to start, and Pods cannot be created without the default ServiceAccount.
     const account = "GET /api/v1/namespaces/default/serviceaccounts/default";
     const hasAccount = async () => (await apiRequest(plane, account)).status === 200;
     await waitFor("the controllers create accounts", hasAccount, { timeoutMs: 40_000 });
@@ -90,7 +90,7 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
   }
 }
 
-/** What tests read of a definition. */
+/** The fields that tests read from a CRD. */
 export interface Crd {
   metadata: { name: string };
   spec: { group: string; names: { plural: string }; versions: readonly { name: string; served: boolean }[] };
@@ -103,11 +103,11 @@ async function readCrds(crd: string | object): Promise<object[]> {
   return documents.filter((document) => document?.kind === "CustomResourceDefinition") as object[];
 }
 
-/** Creates a definition, and waits until its kind is served. */
+/** Creates a CRD, and waits until its kind is served. */
 export async function installCrd(connection: Connection, crd: Crd): Promise<void> {
   const { group, names, versions } = crd.spec;
   await apiRequestOrThrow(connection, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
-  // A definition is served a moment after it is accepted, and every version for itself.
+  // The versions of a CRD are served a moment after its creation, each at its own time.
   for (const { name } of versions.filter(({ served }) => served)) {
     const path = `/apis/${group}/${name}`;
     await waitFor(`${names.plural} are served at ${path}`, async () => {

@@ -1,16 +1,16 @@
-// What a real API server wrote down about the requests of a service account, and which rules of roles these needed.
+// Reads the audit log of a real API server, and determines the RBAC rules that the requests of a service account need.
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 
-/** One request. */
+/** A request in the audit log. */
 export interface AuditedRequest {
-  /** As RBAC names it. */
+  /** The RBAC verb. */
   readonly verb: string;
   readonly path: string;
   readonly code: number;
   readonly isForbidden: boolean;
   readonly group: string;
-  /** The plural of the kind, with the subresource after a slash; empty for paths that are no resources. */
+  /** The plural name, followed by a slash and the subresource if any; "" for a non-resource URL. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
@@ -31,7 +31,7 @@ interface AuditEvent {
   readonly annotations?: { readonly [name: string]: string };
 }
 
-/** Reads the requests of a service account, in order. */
+/** Reads the requests of a user in order. */
 export async function readAuditLog(path: string, user: string): Promise<AuditedRequest[]> {
   const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line.startsWith("{"));
   return lines
@@ -47,14 +47,14 @@ export async function readAuditLog(path: string, user: string): Promise<AuditedR
     });
 }
 
-/** One right of a role: a verb on a kind, or on one object of it. */
+/** A permission of a role: a verb on a resource, or on one object. */
 export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
-  /** Everywhere if absent. */
+  /** Undefined for all namespaces. */
   readonly namespace?: string;
-  /** Any if absent. */
+  /** Undefined for all names. */
   readonly name?: string;
 }
 
@@ -69,7 +69,7 @@ interface RoleDocument {
   }[];
 }
 
-/** Returns every right of the roles in a YAML text, each for itself. */
+/** Returns the individual permissions of the roles in a YAML document. */
 export function rightsIn(text: string): Right[] {
   const documents = parseAllDocuments(text).map((document) => document.toJS() as RoleDocument | null);
   return documents.flatMap((document) => {
@@ -88,17 +88,17 @@ export function rightsIn(text: string): Right[] {
   });
 }
 
-/** Tells whether a request needed a right. */
+/** Returns whether a request requires a permission. */
 export function needs(request: AuditedRequest, right: Right): boolean {
   const { group, resource, verb, namespace, name } = right;
   if (request.group !== group || request.resource !== resource) return false;
   if (namespace !== undefined && request.namespace !== namespace) return false;
   if (name !== undefined && request.name !== name) return false;
-  // An apply that creates an object needs both verbs.
+  // Server-side apply requires both verbs if it creates an object.
   return request.verb === verb || (verb === "create" && request.verb === "patch" && request.code === 201);
 }
 
-/** Renders a right as text: `get leases.coordination.k8s.io "main" in home`. */
+/** Formats a permission: `get leases.coordination.k8s.io "main" in home`. */
 export function describeRight({ group, resource, verb, namespace, name }: Right): string {
   const kind = group === "" ? resource : `${resource}.${group}`;
   return `${verb} ${kind}${name === undefined ? "" : ` "${name}"`}${namespace === undefined ? "" : ` in ${namespace}`}`;

@@ -1,31 +1,29 @@
-// A kind with two versions that a webhook converts.
+// A kind with two versions and a conversion webhook.
 import type { Crd } from "./api-server.js";
 import type { ReviewRequest, WebhookAnswer } from "./webhook-server.js";
 
-/** The group of gadgets. */
 export const GROUP = "convert.example.com";
-/** The paths of gadgets in their two versions. */
+/** The paths of gadgets in both versions. */
 export const PATHS = {
   v1: `/apis/${GROUP}/v1/namespaces/default/gadgets`,
   v2: `/apis/${GROUP}/v2/namespaces/default/gadgets`,
 };
-/** A version of gadgets. */
 export type Version = keyof typeof PATHS;
-/** A gadget, or a part of one. */
+/** A gadget, or a partial one. */
 export type Form = Record<string, unknown> & { metadata: Record<string, unknown>; spec?: Record<string, unknown> };
-/** How a webhook answers a ConversionReview. */
+/** Returns the response of the webhook to a ConversionReview. */
 export type Convert = (request: ReviewRequest) => WebhookAnswer;
 
-/** In v1 a size is a number, in v2 it is the length, a text. */
+/** Converts a gadget: v1 has a numeric `size`, v2 a string `length`. */
 function formOf(object: Form, apiVersion: string): Form {
-  // Server-side apply asks for parts of objects, too.
+  // Server-side apply also converts partial objects.
   if (object.spec === undefined) return { ...object, apiVersion };
   const { size, length, ...rest } = object.spec;
   const own = length === undefined ? { length: String(size) } : { size: Number(length) };
   return { ...object, apiVersion, spec: size === undefined && length === undefined ? rest : { ...rest, ...own } };
 }
 
-/** Converts what a review asks for. */
+/** Converts the objects of a ConversionReview. */
 export const formsOf = ({ objects, desiredAPIVersion }: ReviewRequest): Form[] =>
   (objects as Form[]).map((object) => formOf(object, String(desiredAPIVersion)));
 /** The result of a conversion that succeeded. */
@@ -53,7 +51,7 @@ const versionOf = (name: Version, properties: object) => ({
   },
 });
 
-/** The definition of gadgets with a webhook. */
+/** Returns the CRD of gadgets with a conversion webhook. */
 export const gadgetDefinition = (clientConfig: object): Crd & object =>
   ({
     apiVersion: "apiextensions.k8s.io/v1",
@@ -68,7 +66,7 @@ export const gadgetDefinition = (clientConfig: object): Crd & object =>
     },
   }) as Crd;
 
-/** A gadget in one of its versions. */
+/** Returns a gadget in a version. */
 export const gadget = (version: Version, name: string, spec: object, metadata: object = {}) => ({
   apiVersion: `${GROUP}/${version}`,
   kind: "Gadget",

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import type { Connection } from "./api-request.js";
 
-/** Writes a kubeconfig file for one connection; JSON is YAML. */
+/** Writes a kubeconfig for a connection, as JSON, which is valid YAML. */
 export async function writeKubeconfig(path: string, { url, token, ca }: Connection): Promise<void> {
   const authority = ca === undefined ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") };
   const kubeconfig = {

@@ -1,42 +1,42 @@
-// A proxy between one client and an API server: it writes down what passes, and does to it what a test says.
+// A proxy between a client and an API server that records requests, and can delay, drop, or answer them.
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Connection } from "./api-request.js";
 
-/** A request that came to the proxy; times are of `performance.now()` of this process. */
+/** A request to the proxy. Times are those of `performance.now()` in this process. */
 export interface ProxiedRequest {
   readonly at: number;
   readonly method: string;
-  /** Path and query. */
+  /** The path and query. */
   readonly path: string;
   readonly body: string;
-  /** Absent until the client gets an answer, of the server or of the proxy in its place. */
+  /** Undefined until the client receives a response from the server or from the proxy. */
   status?: number;
   answeredAt?: number;
 }
 
-/** What becomes of a request. */
+/** How the proxy handles a request. */
 export type Treatment =
   | "pass"
-  /** The connection breaks, and the server gets nothing. */
+  /** Closes the connection without forwarding the request. */
   | "drop"
-  /** The server gets it, and its answer waits. */
+  /** Forwards the request, and delays the response. */
   | { readonly holdAnswerMs: number }
-  /** The proxy answers with a Status. */
+  /** Responds with a Status without forwarding the request. */
   | { readonly status: number; readonly retryAfterSeconds?: number };
 
-/** A proxy that runs until it is closed. */
+/** A running proxy. */
 export interface RecordingProxy extends AsyncDisposable {
   readonly url: string;
   readonly requests: readonly ProxiedRequest[];
-  /** Says what becomes of each request from now on. Default: it passes. */
+  /** Sets how requests are handled from now on. Default: "pass" */
   treat(treatment: (request: ProxiedRequest) => Treatment): void;
-  /** Breaks all connections, and so the watches. */
+  /** Closes all connections, including those of watches. */
   cut(): void;
 }
 
-/** Starts a proxy, over plain HTTP on loopback, for an API server. */
+/** Starts a proxy for an API server, with plain HTTP on the loopback address. */
 export async function startRecordingProxy(target: Connection): Promise<RecordingProxy> {
   const requests: ProxiedRequest[] = [];
   let treatmentOf: (request: ProxiedRequest) => Treatment = () => "pass";
@@ -57,7 +57,7 @@ export async function startRecordingProxy(target: Connection): Promise<Recording
           record.status = response.statusCode ?? 0;
           record.answeredAt = performance.now();
           outgoing.writeHead(response.statusCode ?? 0, response.headers);
-          // A quiet watch has no body yet.
+          // Without this, a watch without events would not send its headers.
           outgoing.flushHeaders();
           response.pipe(outgoing);
         };

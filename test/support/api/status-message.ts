@@ -1,6 +1,6 @@
 import type { Status, StatusError } from "#apiserver/errors/status-error.js";
 
-/** Gives the Status that `call` throws. */
+/** Returns the Status of the StatusError that `call` throws. */
 export function statusOf(call: () => unknown): Status {
   try {
     call();
@@ -11,7 +11,7 @@ export function statusOf(call: () => unknown): Status {
   throw new Error("nothing was thrown");
 }
 
-/** Gives the message of the Status that `call` throws. */
+/** Returns the message of the Status that `call` throws. */
 export function messageOf(call: () => unknown): string | undefined {
   return statusOf(call).message;
 }

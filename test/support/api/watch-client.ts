@@ -2,20 +2,20 @@ import * as http from "node:http";
 import * as https from "node:https";
 import type { ApiObject, Connection } from "./api-request.js";
 
-/** One event of a watch. */
+/** A watch event. */
 export interface WatchEvent {
   type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   object: ApiObject & { code?: number; message?: string; reason?: string };
 }
 
-/** A watch that is read event by event. */
+/** A watch whose events are read one by one. */
 export interface WatchClient extends Disposable {
   status: number;
-  /** Waits for the next event; undefined when the stream has ended properly, a rejection when it broke. */
+  /** Waits for the next event. Resolves to undefined at the end of the stream; rejects if the connection was closed prematurely. */
   next(): Promise<WatchEvent | undefined>;
 }
 
-/** Starts a watch and waits for its status. */
+/** Starts a watch and waits for the response headers. */
 export function openWatch(
   connection: Connection,
   path: string,
@@ -46,7 +46,7 @@ export function openWatch(
   });
 }
 
-/** Reads events until the predicate holds and returns all of them. */
+/** Reads events until the predicate is true, and returns them all. */
 export async function eventsUntil(watch: WatchClient, isLast: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   for (let event = await watch.next(); event !== undefined; event = await watch.next()) {

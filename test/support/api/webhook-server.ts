@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** The request of an AdmissionReview or a ConversionReview, as far as tests read it. */
+/** The fields that tests read from the request of an AdmissionReview or ConversionReview. */
 export interface ReviewRequest {
   uid: string;
   operation: string;
@@ -17,18 +17,18 @@ export interface ReviewRequest {
   [member: string]: unknown;
 }
 
-/** What a webhook answers: the response of the review without its uid, or the whole answer. */
+/** The response of a webhook: that of the review without its uid, or the whole HTTP response. */
 export type WebhookAnswer = { response: object } | { status?: number; body: string };
 
-/** A server of webhooks, which keeps what it is asked. */
+/** A webhook server that records its requests. */
 export interface WebhookServer extends AsyncDisposable {
   readonly url: string;
-  /** The authority of its certificate, base64 of PEM, as in a caBundle. */
+  /** The CA certificate in base64-encoded PEM, for caBundle. */
   readonly caBundle: string;
   readonly requests: { path: string; apiVersion: string; request: ReviewRequest }[];
-  /** How many connections there were. */
+  /** Returns the number of connections that were opened. */
   readonly connections: () => number;
-  /** How many are open. */
+  /** Returns the number of open connections. */
   readonly openConnections: () => number;
 }
 
@@ -41,7 +41,10 @@ function readText(message: IncomingMessage): Promise<string> {
   });
 }
 
-/** Starts a server that answers every review with what `answer` returns for the path and the request; under load it keeps no requests. */
+/**
+ * Starts a webhook server that responds to each review with the result of `answer`. With `keepsRequests: false`, as under load, requests are not
+ * recorded.
+ */
 export async function startWebhookServer(
   answer: (path: string, request: ReviewRequest) => WebhookAnswer | Promise<WebhookAnswer>,
   { keepsRequests = true }: { keepsRequests?: boolean } = {},

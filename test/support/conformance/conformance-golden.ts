@@ -5,7 +5,7 @@ import { format } from "prettier";
 import type { StepOutcome } from "./conformance-play.js";
 import { repositoryRoot } from "../repository.js";
 
-/** What a real server answered to the scenarios of an area, by title. */
+/** The recorded outcomes of the scenarios of an area on a real server, by title. */
 export interface Golden {
   recordedFrom: string;
   scenarios: Record<string, StepOutcome[]>;
@@ -15,33 +15,33 @@ function goldenFile(area: string): string {
   return join(repositoryRoot, "fixtures/conformance", `${area}.json`);
 }
 
-/** Reads the golden of an area; empty when none was recorded. */
+/** Reads the golden file of an area; returns an empty one if it does not exist. */
 export function readGolden(area: string): Golden {
   const file = goldenFile(area);
   if (!existsSync(file)) return { recordedFrom: "", scenarios: {} };
   return JSON.parse(readFileSync(file, "utf8")) as Golden;
 }
 
-/** Writes the golden of an area. */
+/** Writes the golden file of an area. */
 export async function writeGolden(area: string, golden: Golden): Promise<void> {
   await writeFile(goldenFile(area), await format(JSON.stringify(golden), { parser: "json", printWidth: 120 }));
 }
 
-/** One difference between what was recorded and what was answered. */
+/** A difference between the recorded and the actual outcome. */
 export interface Difference {
-  /** `step/member/member`, the step counted from 1. */
+  /** `step/member/member`; steps are numbered from 1. */
   path: string;
   golden: unknown;
   answered: unknown;
 }
 
-/** Who else writes to the server under test. */
+/** How the server under test is used. */
 export interface ServerUse {
-  /** Others write, so a list or a bookmark may have a later version than the last write of the scenario. Default: false. */
+  /** Whether other clients write, so that lists and bookmarks may have a later resourceVersion than the last write of the scenario. Default: false */
   isShared?: boolean;
 }
 
-/** Compares the outcomes of a scenario with those that were recorded. */
+/** Compares the outcomes of a scenario with the recorded ones. */
 export function differencesOf(
   golden: StepOutcome[],
   answered: StepOutcome[],
@@ -56,7 +56,7 @@ export function differencesOf(
   return differences;
 }
 
-/** Only lists and bookmarks have such versions: that of an object is a rank of its own. */
+/** Only lists and bookmarks have versions of this form; the version of an object is a rank. */
 function isLaterVersion({ path, golden, answered }: Difference): boolean {
   const [one, other] = [String(golden), String(answered)];
   return path.endsWith("/metadata/resourceVersion") && (other === `after ${one}` || one === `after ${other}`);
@@ -66,7 +66,7 @@ function compare(golden: unknown, answered: unknown, path: string, report: (diff
   if (JSON.stringify(golden) === JSON.stringify(answered)) return;
   const isComparable =
     golden !== null && answered !== null && typeof golden === "object" && typeof answered === "object";
-  // Lists of other lengths are shown whole: what is missing shifts the rest.
+  // If the lengths of lists differ, report whole lists, because a missing item shifts all following ones.
   const isList = Array.isArray(golden) && Array.isArray(answered);
   if (
     !isComparable ||
@@ -78,12 +78,12 @@ function compare(golden: unknown, answered: unknown, path: string, report: (diff
   }
   const one = golden as Record<string, unknown>;
   const other = answered as Record<string, unknown>;
-  // The order of members is not compared: it has no meaning in JSON.
+  // The order of members is not significant in JSON.
   for (const name of new Set([...Object.keys(one), ...Object.keys(other)]))
     compare(one[name], other[name], `${path}/${name}`, report);
 }
 
-/** A difference that is known: `area › title › path: reason`. */
+/** A known difference: `area › title › path: reason`. */
 export interface KnownDifference {
   area: string;
   title: string;
@@ -91,7 +91,7 @@ export interface KnownDifference {
   reason: string;
 }
 
-/** Reads the list of known differences; lines that start with # are comments. */
+/** Reads the known differences; lines that start with # are comments. */
 export function readKnownDifferences(): KnownDifference[] {
   const text = readFileSync(join(repositoryRoot, "test/conformance/known-differences.txt"), "utf8");
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));

@@ -1,23 +1,23 @@
-// Makes the outcomes of two runs comparable: identities, versions, times and generated names become what they mean within the
-// scenario, and what a Go map orders by chance is sorted.
+// Normalizes outcomes so that those of two runs can be compared: identities, versions, times, and generated names are replaced by their roles in the
+// scenario, and lists that are built from Go maps in random order are sorted.
 import type { StepOutcome } from "./conformance-play.js";
 
 interface Names {
   namespace: string;
   uids: Map<string, string>;
-  /** The versions of objects, in order. */
+  /** The resourceVersions of objects, in ascending order. */
   versions: number[];
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Gives the outcomes with all that differs from run to run named after its part in the scenario. */
+/** Replaces everything that differs between runs of a scenario. */
 export function normaliseOutcomes(outcomes: StepOutcome[], namespace: string): StepOutcome[] {
   const names: Names = { namespace, uids: new Map(), versions: versionsOf(outcomes) };
   return outcomes.map((outcome) => normaliseOutcome(outcome, names));
 }
 
-/** A page with another version than the first page of its list says so: its rank alone may be the same. */
+/** Marks a page whose version differs from that of the first page of the list. Their ranks may be equal. */
 function normaliseOutcome({ firstPageVersion, ...outcome }: StepOutcome, names: Names): StepOutcome {
   const version = pageVersionOf(outcome);
   const normalised = normalise(outcome, names) as StepOutcome & { body: Page };
@@ -34,7 +34,7 @@ function pageVersionOf({ body }: StepOutcome): string | undefined {
   return (body as Partial<Page> | undefined)?.metadata?.resourceVersion;
 }
 
-/** Versions of objects are ranked; those of lists and bookmarks move with writes elsewhere and are not. */
+/** Returns the versions of objects, which are replaced by their ranks. Those of lists and bookmarks also depend on other writes. */
 function versionsOf(outcomes: StepOutcome[]): number[] {
   const versions = new Set<number>();
   const visit = (value: unknown): void => {
@@ -73,12 +73,12 @@ function normaliseMember(name: string, member: unknown, names: Names): unknown {
   return normalise(member, names, name);
 }
 
-/** Node ports are allocated by chance, those of a dry run beyond the others; no scenario asks for one of that range. */
+/** Node ports are allocated at random, those of a dry run from a separate range. No scenario sets a port in these ranges. */
 function isAllocatedPort(value: unknown): boolean {
   return typeof value === "number" && value >= 30_000 && value < 32_800;
 }
 
-/** The age of an object in a table depends on how busy the machine is, that of a written date on the day of the test. */
+/** The age of an object in a Table depends on the speed of the machine, and that of a fixed date on the current date. */
 function stableAge(cell: unknown): unknown {
   if (typeof cell !== "string") return cell;
   return cell.replace(/^\d+s$/, "0s").replace(/^\d+y(\d+d)?$/, "YEARS");
@@ -88,13 +88,13 @@ function rankOf(version: string, { versions }: Names): string {
   if (!/^\d+$/.test(version)) return version;
   const rank = versions.indexOf(Number(version));
   if (rank >= 0) return `R${rank + 1}`;
-  // What lists and bookmarks carry, and what a client made up.
+  // Versions of lists and bookmarks, and invented ones of clients.
   const before = versions.filter((other) => other < Number(version)).length;
   return Number(version) < 10 ? version : `after R${before}`;
 }
 
 function sortedIf(key: string, items: unknown[]): unknown[] {
-  // Entries of the same second are sorted by manager, others by time.
+  // managedFields of the same second are sorted by manager, and otherwise by time.
   const isUnordered = ["managedFields", "causes", "resources"].includes(key);
   return isUnordered ? sortedByText(items) : items;
 }
@@ -104,7 +104,7 @@ function sortedByText<T>(items: T[]): T[] {
   return [...items].sort((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
 }
 
-/** Members in an order of our own: servers write the same entry in different orders. */
+/** Returns a key with sorted members, because servers encode equal entries with different member orders. */
 function sortKeyOf(item: unknown): string {
   const members = Object.entries(item as object).sort(([one], [other]) => (one < other ? -1 : 1));
   const { operation, manager, name } = item as Record<string, unknown>;
@@ -118,9 +118,9 @@ function normaliseText(text: string, { namespace, uids }: Names, key: string): s
       if (!uids.has(uid)) uids.set(uid, `U${uids.size + 1}`);
       return uids.get(uid) as string;
     })
-    // The suffix of a generated name is random.
+    // The random suffixes of generated names.
     .replace(/\b(\w+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1xxxxx")
-    // Times that the server chose; scenarios send times of 2024 and before.
+    // Times set by the server; scenarios use times before 2025.
     .replace(/\b20(2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
     .replace(/(\\?"resourceVersion\\?":\\?")\d+(\\?")/g, "$1N$2")
     .replace(/(\bresourceVersion: ")\d+"/g, '$1N"')
@@ -152,7 +152,7 @@ function normaliseMessage(message: string): string {
         /Invalid value: \{(?:(?!: field is immutable).)*"[Cc]ontainers":.+?\}: field is immutable/g,
         "Invalid value: {…}: field is immutable",
       )
-      // A difference of two Go structs.
+      // The diff of two Go structs.
       .replace(/(\n@@ [^\n]*(\n[-+ ][^\n]*)+)+\n?/g, "")
       .replace(/in scheme "[^"]*"/g, 'in scheme "…"')
       .replace(

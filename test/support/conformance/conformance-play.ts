@@ -4,7 +4,7 @@ import type { Scenario, Step } from "./conformance-scenario.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { openWatch, type WatchClient } from "../api/watch-client.js";
 
-/** What came of a step: the answer to a request, or the events of a watch. */
+/** The outcome of a step: a response, or the events of a watch. */
 export interface StepOutcome {
   step: string;
   status?: number;
@@ -12,9 +12,9 @@ export interface StepOutcome {
   warnings?: string[];
   body?: unknown;
   events?: unknown[];
-  /** The watch ended by itself. */
+  /** Whether the server ended the watch. */
   ended?: boolean;
-  /** The version of the first page, if the step reads a further page of a list. Not recorded. */
+  /** The resourceVersion of the first page if the step reads another page of a list. Not recorded. */
   firstPageVersion?: string;
 }
 
@@ -71,7 +71,7 @@ const API_VERSIONS: Record<string, string> = {
   SelfSubjectReview: "authentication.k8s.io/v1",
 };
 
-/** The paths that a scenario may name, in its namespace. */
+/** Returns the variables for paths that scenarios can use, in a namespace. */
 function pathsOf(namespace: string): Record<string, string> {
   const core = `/api/v1/namespaces/${namespace}`;
   const inGroup = (group: string, plural: string) => `/apis/${group}/namespaces/${namespace}/${plural}`;
@@ -120,7 +120,7 @@ function pathsOf(namespace: string): Record<string, string> {
   };
 }
 
-/** Plays a scenario in a new namespace of that name. */
+/** Runs a scenario in a new namespace. */
 export async function playScenario(
   connection: Connection,
   { steps, title }: Scenario,
@@ -189,7 +189,7 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
       agent: play.agent,
       ...(body === undefined ? {} : { body }),
       ...(step.as === undefined ? {} : { contentType: CONTENT_TYPES[step.as] ?? step.as }),
-      // Another name would become the manager of what is written.
+      // The User-Agent is the default field manager, so it must be constant.
       headers: {
         "user-agent": "conformance/1",
         ...(step.accept === undefined ? {} : { accept: step.accept }),
@@ -202,7 +202,7 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
     answer = await request();
     return isReached(step.until, answer);
   };
-  // kube-apiserver remembers for ten seconds whose token it has seen.
+  // kube-apiserver caches the authentication of a token for ten seconds.
   await waitFor(`${step.method} ${path} answers ${step.until}`, isAnswered, { timeoutMs: 15_000 });
   if (step.save !== undefined) play.saved[step.save] = answer.body;
   return { ...outcomeOf(answer, step.pick), ...firstPageOf(play, step) };
@@ -229,7 +229,7 @@ function outcomeOf(answer: ApiAnswer<unknown>, pick: string[] | undefined): Omit
   return {
     status: answer.status,
     ...(contentType === "application/json" ? {} : { contentType }),
-    // Node joins repeated headers; the texts are quoted, so that they can be told apart.
+    // Node.js joins repeated headers. Warning texts are quoted, so the headers can be split.
     ...(warnings === undefined ? {} : { warnings: String(warnings).split(/, (?=299 - )/) }),
     body,
   };
@@ -243,7 +243,7 @@ function bodyOf(play: Play, { kind, body, base }: Step): unknown {
   return { apiVersion: API_VERSIONS[kind], kind, ...(whole as object) };
 }
 
-/** RFC 7386, so that a scenario may send back what it was given with a few changes. */
+/** Applies a merge patch (RFC 7386), so that a scenario can send a saved response with changes. */
 function merged(target: unknown, patch: unknown): unknown {
   if (patch === undefined) return target;
   if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;

@@ -1,50 +1,50 @@
-// Scenarios of the conformance suite: requests as data. A file of YAML holds an area, `scenarios: { title: [step, …] }`.
+// Scenarios of the conformance suite, written as YAML. A file describes an area: `scenarios: { title: [step, …] }`.
 // A step is "METHOD path", or a mapping whose first key is the method:
 //
 //   - POST: $cm?fieldManager=me
-//     kind: ConfigMap                      # fills in apiVersion and kind
+//     kind: ConfigMap                      # sets apiVersion and kind
 //     body: { metadata: { name: a } }
-//     save: a                              # later steps may write ${a.metadata.uid}
+//     save: a                              # later steps can use ${a.metadata.uid}
 //   - { WATCH: "$cm?watch=true", count: 2 }
 //
-// $ns is a namespace of the scenario's own, $cm and the like are the paths of a type in it.
+// $ns is the namespace of the scenario, and variables such as $cm are the paths of resources in it.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse } from "yaml";
 import { repositoryRoot } from "../repository.js";
 
-/** One request, or one look at an open watch. */
+/** A request, or reading from an open watch. */
 export interface Step {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "WATCH" | "EVENTS";
-  /** The path and query; the name of an open watch for EVENTS. */
+  /** The path and query; for EVENTS, the name of an open watch. */
   target: string;
   kind?: string;
-  /** The body, text as it is; with `base` a merge patch of a saved answer. */
+  /** The body; a string is sent as it is. With `base`, it is a merge patch for a saved response. */
   body?: unknown;
   base?: string;
-  /** Short for the content type: merge, json-patch, strategic, apply, yaml, or any other in full. */
+  /** The content type: merge, json-patch, strategic, apply, yaml, or a full one. */
   as?: string;
   accept?: string;
-  /** Headers besides, such as those of impersonation. */
+  /** Additional headers, for example for impersonation. */
   headers?: Record<string, string>;
   save?: string;
-  /** Asks again until the answer has this status, or matches this regular expression. */
+  /** Repeats the request until the response has this status or matches this regular expression. */
   until?: string | number;
-  /** Of the answer, only these members are compared. */
+  /** The members of the response to compare. Default: all */
   pick?: string[];
   /** WATCH: keeps the watch open under this name. */
   open?: string;
-  /** WATCH and EVENTS: how many events are read. */
+  /** WATCH and EVENTS: the number of events to read. */
   count?: number;
-  /** WATCH and EVENTS: the type of the last event that is read; without it and a count, all until the stream ends. */
+  /** WATCH and EVENTS: the type of the last event to read. Without `last` and `count`, all events are read until the stream ends. */
   last?: string;
-  /** WATCH and EVENTS: the name of the object of the last event that is read. */
+  /** WATCH and EVENTS: the name of the object of the last event to read. */
   lastName?: string;
-  /** Sent and not compared. */
+  /** Whether the outcome is ignored. */
   silent?: boolean;
 }
 
-/** A law of the API server, as the requests that show it. */
+/** An invariant of the API server, with the requests that demonstrate it. */
 export interface Scenario {
   area: string;
   title: string;
@@ -53,7 +53,7 @@ export interface Scenario {
 
 const folder = join(repositoryRoot, "test/conformance/scenarios");
 
-/** Names the areas: one file each. */
+/** Lists the areas; each has one file. */
 export function scenarioAreas(): string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".yaml"))

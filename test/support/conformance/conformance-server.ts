@@ -9,20 +9,20 @@ import { repositoryRoot } from "../repository.js";
 
 const DEFINITIONS = "test/conformance/definitions.yaml";
 
-/** Reads the definitions that scenarios use. */
+/** Reads the CRDs that scenarios use. */
 export function readDefinitions(): Crd[] {
   const text = readFileSync(join(repositoryRoot, DEFINITIONS), "utf8");
   return parseAllDocuments(text).map((document) => document.toJS() as Crd);
 }
 
-/** Starts the server under test with the definitions that scenarios use. */
+/** Starts the server under test with the CRDs that scenarios use. */
 export function startConformanceServer(): Promise<TestApiServer> {
   return startTestApiServer({ crds: [DEFINITIONS] });
 }
 
 let played = 0;
 
-/** Plays a scenario in a namespace of its own and gives its outcomes in comparable form. */
+/** Runs a scenario in a new namespace, and returns its normalized outcomes. */
 export async function playNormalised(server: TestApiServer, scenario: Scenario): Promise<StepOutcome[]> {
   const namespace = `space-${++played}-of-scenario`;
   return normaliseOutcomes(await playScenario(server, scenario, namespace), namespace);

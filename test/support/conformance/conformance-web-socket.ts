@@ -4,15 +4,15 @@ import * as https from "node:https";
 import type { Duplex } from "node:stream";
 import type { Connection } from "../api/api-request.js";
 
-/** A WebSocket as far as a test needs one: it hears texts of any length and says nothing but goodbye. */
+/** A minimal WebSocket client, which receives text messages and sends only a close frame. */
 export interface WebSocketClient extends Disposable {
-  /** Waits for the next text; undefined when the server has closed. */
+  /** Waits for the next message; undefined if the server has closed the connection. */
   next(): Promise<string | undefined>;
   /** Sends a close frame. */
   close(): void;
 }
 
-/** Opens a WebSocket; a number is the status of an answer that refuses. */
+/** Opens a WebSocket. Resolves to the status code if the server rejects the upgrade. */
 export function openWebSocket(connection: Connection, path: string): Promise<WebSocketClient | number> {
   const send = connection.url.startsWith("https:") ? https.request : http.request;
   return new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export function openWebSocket(connection: Connection, path: string): Promise<Web
         upgrade: "websocket",
         "sec-websocket-version": "13",
         "sec-websocket-key": randomBytes(16).toString("base64"),
-        // Kubernetes takes upgrades from where the page of a browser would come from.
+        // Kubernetes accepts an upgrade only if its origin matches the host.
         origin: connection.url,
       },
     });
@@ -47,7 +47,7 @@ function clientOf(socket: Duplex, head: Buffer): WebSocketClient {
       const text = await texts.next();
       return text.done === true ? undefined : text.value;
     },
-    // A close frame with a mask of zeros.
+    // A close frame with a zero mask.
     close: () => void socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0])),
     [Symbol.dispose]: () => void socket.destroy(),
   };

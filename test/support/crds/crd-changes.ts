@@ -8,16 +8,16 @@ import { repositoryRoot } from "../repository.js";
 
 type Schema = Record<string, unknown>;
 
-/** A change of a schema, and what it does. */
+/** A change of a schema with its expected classification. */
 export interface CrdChange {
   readonly name: string;
-  /** The consequence of a breaking change, or `compatible`, or `none`. */
+  /** The message of a breaking change, or `compatible`, or `none`. */
   readonly says: string;
   readonly before: Schema;
   readonly after: Schema;
-  /** A value of spec.f that was valid before. */
+  /** A value of spec.f that is valid before the change. */
   readonly stored?: unknown;
-  /** What the schemas describe. Default: spec.f */
+  /** Whether the schemas describe the whole object. Default: they describe spec.f */
   readonly of?: "object";
 }
 
@@ -29,7 +29,7 @@ export function readCrdChanges(): CrdChange[] {
   return Object.entries(groups).flatMap(([says, changes]) => changes.map((change) => ({ ...change, says })));
 }
 
-/** Returns the schema of the object for one side of a change. */
+/** Returns the schema of the object before or after a change. */
 export function schemaOf({ of, ...change }: CrdChange, side: "before" | "after"): Schema {
   if (of === "object") return change[side];
   const spec = { type: "object", properties: { f: change[side], keep: { type: "string" } } };
@@ -51,7 +51,7 @@ export function crdWith(schema: Schema, { plural = "gadgets", kind = "Gadget", .
   };
 }
 
-/** The names of a CRD, and what its version has beside a schema. */
+/** The names of a CRD, and additional fields of its version. */
 export interface CrdOptions {
   plural?: string;
   kind?: string;

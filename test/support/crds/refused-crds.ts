@@ -4,11 +4,11 @@ import { parse } from "yaml";
 import { applyMergePatch, type JsonObject } from "@gen-operator/schema";
 import { repositoryRoot } from "../repository.js";
 
-/** A CRD that no API server takes. */
+/** A CRD that the API server rejects. */
 export interface RefusedCrd {
   readonly name: string;
   readonly crd: object;
-  /** A part of what the API server says. */
+  /** A part of the error message of the API server. */
   readonly says: string;
 }
 
