@@ -154,7 +154,7 @@ export const celValues = { parseResource: valueFrom(celModule, "parseResource") 
   readonly [K in keyof typeof cel]?: ImportSymbol;
 };
 
-/** The values that event sources and conditions are declared with. */
+/** Imports of the values that declare event sources and conditions, by name. */
 export const declarationValues = Object.fromEntries(
   [...declared, ...Object.values(builtinConditions)].map((name) => [name, valueFrom(runtimeModule, name)]),
 ) as { readonly [K in Declared]: ImportSymbol };

@@ -27,22 +27,22 @@ import { printLine } from "./print.js";
 import { buildRuntimeSchema } from "./resource/runtime-schema.js";
 import { runtimeModule } from "./runtime-symbols.js";
 
-/** A controller with what its files call things. */
+/** A controller, with the names that its files use. */
 export interface NamedController {
   readonly controller: ControllerModel;
   readonly names: ControllerNames;
-  /** Whether it calls a reconciler of the user's, which is there or is written. */
+  /** True if the controller calls a reconciler of the user, which exists or is generated as a stub. */
   readonly hasReconciler: boolean;
 }
 
-/** A file that the user fills in. */
+/** A file for the user to fill in. */
 interface Stub {
   readonly path: string;
-  /** Returns its text, before that is formatted. */
+  /** Returns the unformatted text. */
   render(): Promise<string>;
 }
 
-/** Emits the files that the user fills in; only those that are missing have a text, for no other is ever written. */
+/** Emits the stubs of user files. Only missing files have a content, because existing ones are never overwritten. */
 export async function emitStubs(
   controllers: readonly NamedController[],
   isMissing: (path: string) => boolean,
@@ -104,7 +104,7 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
   const imports = new Set<string>();
   const declarations = [...used].map(([condition, uses]) => {
     const dependents = new Set(uses.map(({ name }) => name));
-    // A function that serves several conditions can rely on no more than each of them sees.
+    // A function used by several conditions can only rely on the arguments that all of them have.
     const types = new Set(uses.map(({ type }) => type));
     const isShared = dependents.size > 1 || types.size > 1;
     const [own = ""] = types;
@@ -127,7 +127,7 @@ function isFunction(condition: ConditionModel): condition is ConditionModel & { 
   return condition.kind === "function";
 }
 
-// The first dependent that needs nothing but the primary, and is in the cluster of the operator, shows that the operator works.
+// The test checks the first dependent that only requires the primary and is in the operator's own cluster.
 function testStub({ controller, names }: NamedController): Stub[] {
   const { primary, dependents } = controller;
   const objects = dependents.filter(isKubernetes);
@@ -161,26 +161,26 @@ function testStub({ controller, names }: NamedController): Stub[] {
   return [{ path: `test/${names.folder}.test.ts`, render }];
 }
 
-/** What the test of a controller calls things besides the object that it looks at. */
+/** Identifiers in the test of a controller that a variable must not shadow. */
 const IN_TEST = ["assert", "createOperator", "operator", "server", "startApiServer", "test", "undefined", "waitFor"];
 
-// Any name will do for a dependent, but not for a variable.
+// The name of a dependent is not always a valid variable name.
 function variableFor(dependent: string, others: readonly string[]): string {
   const isTaken = reservedWords.has(dependent) || [...IN_TEST, ...others].includes(dependent);
   return isTaken ? `${dependent}Object` : dependent;
 }
 
-/** Returns where the user's reconciler of a controller is, if there is one. */
+/** Returns the path of the user's reconciler of a controller. */
 export function reconcilerPathOf({ folder }: Pick<ControllerNames, "folder">): string {
   return `src/${folder}/reconciler.ts`;
 }
 
-/** Tells whether nothing would happen without a reconciler: it runs the workflow itself, or there is none to run. */
+/** Returns whether a controller does nothing without a reconciler: the reconciler runs the workflow, or there is no workflow to run. */
 export function needsReconciler({ dependents, workflow, settings }: ControllerModel): boolean {
   return dependents.length === 0 || workflow?.invocation === "explicit" || settings.onAllEvents === true;
 }
 
-/** Returns the file of the reconciler, if the controller needs one or has one. */
+/** Returns the stub of the reconciler, if the controller requires or has one. */
 function reconcilerStub({ controller, names, hasReconciler }: NamedController): Stub[] {
   if (!hasReconciler) return [];
   const template = controller.workflow?.invocation === "explicit" ? "explicit-reconciler" : "reconciler";
@@ -188,7 +188,7 @@ function reconcilerStub({ controller, names, hasReconciler }: NamedController): 
   return [{ path: reconcilerPathOf(names), render: () => renderTemplate(`stubs/${template}.ts`, replacements) }];
 }
 
-/** Returns a file for each dependent that needs functions of the user's. */
+/** Returns the stub of each dependent that requires user functions. */
 async function dependentStubs(named: NamedController): Promise<Stub[]> {
   const kinds = await listTemplates("stubs/kinds");
   const { controller, names } = named;
@@ -234,7 +234,7 @@ async function withOperations(text: string, dependent: KubernetesDependentModel)
   return [withTypes.trimEnd(), constant].join("\n\n");
 }
 
-/** Renders a constant: the members of several templates, each of which has a part of them. */
+/** Renders a constant by concatenating the members of several templates. */
 async function renderConstant(folder: string, parts: readonly string[], replacements: Replacements): Promise<string> {
   const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/${folder}/${part}.ts`, replacements)));
   const [first = ""] = texts;
@@ -246,7 +246,7 @@ function withMode(text: string, { mode }: KubernetesDependentModel): string {
   return mode === "createOnly" || mode === "once" ? text.replace("keeps it as returned,", "never updates it,") : text;
 }
 
-// Without the labels that its watch asks for it would never be seen.
+// The watch of the dependent would not see an object without the labels of its selector.
 function withLabels(text: string, { labelSelector = "" }: KubernetesDependentModel): string {
   const labels = labelSelector.split(",").map((each) => /^\s*([^\s!=<>]+)\s*==?\s*([^\s()]*)\s*$/.exec(each)?.slice(1));
   if (!labels.every((each) => each !== undefined)) return text;
@@ -258,7 +258,7 @@ function withLabels(text: string, { labelSelector = "" }: KubernetesDependentMod
   );
 }
 
-// Text, not a spread: the user is to fill it in.
+// Insert the fields as text instead of a spread, for the user to fill in.
 function withRequired(text: string, { name, resource }: KubernetesDependentModel, required: object | undefined) {
   if (required !== undefined)
     return text.replace(/\.\.\.\{(.*)\},\n/, (_, fields: string) =>
@@ -272,14 +272,14 @@ function withRequired(text: string, { name, resource }: KubernetesDependentModel
 
 const WORKLOADS = new Set(["Deployment", "StatefulSet", "DaemonSet"]);
 
-/** Returns the dependent whose Pods the labels and selectors of a stub are about: of a Service the workload that it stands in front of. */
+/** Returns the dependent whose Pods the labels and selectors of a stub refer to: for a Service, the workload that it exposes. */
 function workloadOf(dependent: KubernetesDependentModel, { dependents }: ControllerModel): DependentModel {
   if (dependent.resource.kind !== "Service") return dependent;
   const workloads = dependents.filter((each) => isKubernetes(each) && WORKLOADS.has(each.resource.kind));
   return workloads.findLast(({ name }) => dependent.waitsFor.includes(name)) ?? workloads[0] ?? dependent;
 }
 
-/** Returns the smallest values of the fields that an object needs besides its metadata; undefined if there are none. */
+/** Returns minimal values of the required fields of an object, except its metadata; undefined if there are none. */
 export function requiredFieldsOf(resource: ResourceModel): object | undefined {
   const fields = minimalFieldsOf(buildRuntimeSchema(resource));
   if (fields === undefined) return undefined;
@@ -288,7 +288,7 @@ export function requiredFieldsOf(resource: ResourceModel): object | undefined {
   return rest;
 }
 
-/** Returns the expression for the name of an object: two dependents of one kind must not be one object. */
+/** Returns the expression for the name of an object. Two dependents of the same kind must have different names. */
 function objectNameOf({ name, resource }: KubernetesDependentModel, { dependents }: ControllerModel): string {
   const isAlone = dependents.filter((other) => isKubernetes(other) && other.resource === resource).length === 1;
   return isAlone ? "primary.metadata.name" : `\`\${primary.metadata.name}-${dependentNamesOf({ name }).file}\``;
@@ -298,7 +298,7 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
   const types = dependentNamesOf(dependent);
   const { source, type, desiredType, capabilities, isSelected, state, keptType } = dependent.external;
   const isDeclared = type.kind === "declared" && source.kind !== "eventSource";
-  // Only of what is declared in the same file are the fields known.
+  // Only a type that is declared in the same file has known fields.
   const form = isDeclared ? "" : "unknown-";
   const wantedForm = desiredType === undefined ? form : "unknown-";
   const idForm = state === undefined ? wantedForm : form;
@@ -318,7 +318,7 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
   return [head, ...resource, await renderConstant("external", parts, replacements)].join("\n\n");
 }
 
-/** Returns the file with the functions that compare, if the spec names any. */
+/** Returns the stub with the matchers, if the spec has any. */
 async function matchersStub({ controller, names }: NamedController): Promise<Stub[]> {
   const used = new Map<string, DependentModel[]>();
   for (const dependent of controller.dependents)
@@ -329,7 +329,7 @@ async function matchersStub({ controller, names }: NamedController): Promise<Stu
     dependents.map((dependent) => dependentNamesOf(dependent).matcher);
   const texts = await Promise.all(
     [...used].map(([matcher, dependents]) =>
-      // One function in several places has to do for each of them.
+      // A function that is used several times must satisfy the types of all uses.
       renderTemplate("stubs/matcher.ts", {
         matcher,
         Matcher: typesOf(dependents).join(" & "),
@@ -342,7 +342,7 @@ async function matchersStub({ controller, names }: NamedController): Promise<Stu
   return [{ path: `src/${names.folder}/matchers.ts`, render: async () => [head, ...texts].join("\n\n") }];
 }
 
-/** Returns the file with the functions that filter, if the spec names any. */
+/** Returns the stub with the filters, if the spec has any. */
 async function filtersStub({ controller, names }: NamedController): Promise<Stub[]> {
   const used = new Map<string, { types: Set<string>; docs: string[] }>();
   for (const { path, filters, types } of filteredOf(controller, names))
@@ -358,7 +358,7 @@ async function filtersStub({ controller, names }: NamedController): Promise<Stub
   const file = `src/${names.folder}/filters.ts`;
   const texts = await Promise.all(
     [...used].map(([filter, { types, docs }]) =>
-      // One function in several places has to do for each of them.
+      // A function that is used several times must satisfy the types of all uses.
       renderTemplate("stubs/filter.ts", { filter, Filter: [...types].join(" & "), doc: docs.join(" "), file }),
     ),
   );
@@ -366,7 +366,7 @@ async function filtersStub({ controller, names }: NamedController): Promise<Stub
   return [{ path: file, render: async () => [head, ...texts].join("\n\n") }];
 }
 
-/** Returns the file with the functions that index primaries, if the spec names any. */
+/** Returns the stub with the functions that index primaries, if the spec has any. */
 async function indexesStub({ controller, names }: NamedController): Promise<Stub[]> {
   if (controller.indexes === undefined) return [];
   const used = new Set(Object.values(controller.indexes).map(({ name }) => name));
@@ -381,7 +381,7 @@ async function indexesStub({ controller, names }: NamedController): Promise<Stub
   return [{ path: file, render: async () => [head, ...texts].join("\n\n") }];
 }
 
-/** Returns a file for each event source that needs functions of the user's. */
+/** Returns the stub of each event source that requires user functions. */
 function eventSourceStubs({ controller, names }: NamedController): Stub[] {
   return controller.eventSources.filter(needsFunctions).map((source) => ({
     path: `src/${names.folder}/event-sources/${sourceNamesOf(source).file}.ts`,
@@ -433,12 +433,12 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
 }
 
 /**
- * Builds the smallest value that has the type of a schema, for the user to fill in; undefined if there is none.
+ * Builds a minimal value of a schema for the user to fill in; undefined if there is none.
  *
- * The value compiles; of patterns it meets the usual ones, and rules are not looked at, so the API server may still ask for more.
+ * The value compiles, but may be invalid on the API server: only common patterns are satisfied, and rules are ignored.
  */
 export function minimalValueOf(schema: Schema, root: Schema = schema, depth = 0): JsonValue | undefined {
-  // A required field that contains itself has no smallest value.
+  // A required field that contains itself has no finite value.
   if (depth > 30) return undefined;
   if (schema.$ref !== undefined) {
     const target = root.definitions?.[schema.$ref];
@@ -466,7 +466,7 @@ export function minimalValueOf(schema: Schema, root: Schema = schema, depth = 0)
   }
 }
 
-// What fields with a pattern usually hold: names, numbers, quantities, durations, versions, times, addresses, hashes, images.
+// Typical values of fields with a pattern: names, numbers, quantities, durations, versions, times, addresses, hashes, and images.
 const TEXTS = [
   ...[
     "x",
@@ -513,7 +513,7 @@ function minimalTextOf({ pattern, minLength = 0, maxLength = Number.POSITIVE_INF
     const expression = new RegExp(pattern, "u");
     return [shortest, ...TEXTS].find((text) => hasLength(text) && expression.test(text)) ?? shortest;
   } catch {
-    // Patterns are Go's, which JavaScript does not always read.
+    // JavaScript cannot parse every Go pattern.
     return shortest;
   }
 }
@@ -524,7 +524,7 @@ function minimalListOf({ items, minItems = 0 }: Schema, root: Schema, depth: num
   return item === undefined ? undefined : Array.from({ length: minItems }, () => item);
 }
 
-/** Builds the smallest values of the required fields of an object, without fields that have a default. */
+/** Builds minimal values of the required fields of an object, except fields with a default. */
 export function minimalFieldsOf(
   schema: Schema,
   root: Schema = schema,
@@ -544,10 +544,10 @@ export function minimalFieldsOf(
 
 const root = new URL("./", import.meta.resolve("@gen-operator/templates/package.json"));
 
-/** What replaces the placeholders of a template: `__Primary__` by `Primary`. */
+/** Replacements of the placeholders in a template. `Primary` replaces `__Primary__`. */
 export type Replacements = { readonly [placeholder: string]: string };
 
-/** Reads a template and replaces its placeholders. A placeholder without a replacement is a bug. */
+/** Reads a template and replaces its placeholders. Throws if a placeholder has no replacement, which is a bug. */
 export async function renderTemplate(path: string, replacements: Replacements): Promise<string> {
   const text = await readFile(new URL(path, root), "utf8");
   return text.replace(/__([A-Za-z]+?)__/g, (placeholder, name: string) => {
@@ -563,7 +563,7 @@ async function listTemplates(folder: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(fileURLToPath(new URL(`${folder}/`, root))));
 }
 
-/** Returns the paths of all templates below a folder, beginning with its name. */
+/** Returns the paths of all templates below a folder, relative to the root of the templates. */
 export async function listTemplatesBelow(folder: string): Promise<readonly string[]> {
   const start = fileURLToPath(root);
   const entries = await readdir(join(start, folder), { recursive: true, withFileTypes: true });
