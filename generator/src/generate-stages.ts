@@ -1,4 +1,4 @@
-// What a project that has changed is generated with, in the order of a run.
+// The stages of a full generation, in the order of their execution.
 export { readProject } from "./read/read-project.js";
 export { readSources } from "./read/project-files.js";
 export { checkForgotten, followRenames, forgetNames, readProjectMemory } from "./write/manifest.js";

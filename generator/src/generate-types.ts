@@ -10,26 +10,26 @@ import { readBuiltinKinds, withKinds } from "./read/kinds.js";
 import { type Inputs, readInputs } from "./read/read-inputs.js";
 import { writeFiles } from "./write/write-files.js";
 
-/** What `generateTypes` works on. */
+/** Options of {@link generateTypes}. */
 export interface GenerateTypesOptions {
-  /** What has CustomResourceDefinitions, relative to the working directory: files of YAML or JSON, folders, glob patterns; or their texts. */
+  /** The CustomResourceDefinitions: YAML or JSON files, folders, or glob patterns, relative to the working directory; or the texts of files. */
   readonly files: readonly string[] | Inputs;
-  /** The folder to write to; created if missing. */
+  /** Output folder. Created if it does not exist. */
   readonly out: string;
-  /** Reports what is stale and writes nothing. */
+  /** Report stale files instead of writing. Default: false */
   readonly check?: boolean;
-  /** Leaves out versions that no API server serves. */
+  /** Skip versions that are not served. Default: false */
   readonly servedOnly?: boolean;
-  /** Only these versions, such as `v1`. Default: all. */
+  /** Only generate these versions, for example `v1`. Default: all */
   readonly versions?: readonly string[];
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** The folder of generated files in a whole project; here, the folder that was asked for takes its place. */
+/** The folder of generated files in a project, which the output folder replaces. */
 const PREFIX = "src/generated/";
 
-/** Generates the typed resources of CRDs without a workflow. */
+/** Generates typed resources from CRDs, without a workflow. */
 export async function generateTypes(options: GenerateTypesOptions): Promise<GenerateResult> {
   const { files, out, check = false, onStep = () => {} } = options;
   const inputs = "files" in files ? files : await readInputs(files, { folder: ".", readStdin: refuseStdin });
@@ -60,7 +60,7 @@ function refuseStdin(): never {
   throw new Error("refused to read the standard input: pass its text");
 }
 
-/** Keeps the versions that are asked for; a version that no CRD has is a slip. */
+/** Selects the requested versions. Reports versions that no CRD has. */
 function selectVersions(
   crds: readonly Crd[],
   { servedOnly = false, versions }: GenerateTypesOptions,

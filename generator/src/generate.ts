@@ -13,52 +13,52 @@ import { type Stage, uncached } from "./stage.js";
 import { MANIFEST_PATH } from "./write/manifest.js";
 import type { FileChange, WriteReport } from "./write/write-files.js";
 
-/** What `generate` works on. */
+/** Options of {@link generate}. */
 export interface GenerateOptions {
-  /** The folder with the workflow specs. Default: the working directory. */
+  /** Folder of the workflow specs. Default: the working directory */
   readonly project?: string;
-  /** Reports what is stale and writes nothing. */
+  /** Report stale files instead of writing. Default: false */
   readonly check?: boolean;
-  /** Reports what would change, with the texts, and writes nothing. */
+  /** Report the changes, with their texts, instead of writing. Default: false */
   readonly dryRun?: boolean;
-  /** Texts of specs and CRDs that take the place of what is on disk: what would be if they were written. */
+  /** Texts of specs and CRDs to use instead of the files on disk, by path. */
   readonly texts?: FileTexts;
-  /** Treats warnings as errors. */
+  /** Treat warnings as errors. Default: false */
   readonly strict?: boolean;
   /**
-   * Controllers, or `controller/dependent`, of which no object runs anywhere, so that nothing has to be stated about them. A name that the
-   * last generation did not have is an error.
+   * Controllers, or dependents as `controller/dependent`, that have no objects in any cluster, so that their removal needs no entry in the spec. A
+   * name that the last generation did not have is an error.
    */
   readonly forget?: readonly string[];
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** What came of it. */
+/** Result of {@link generate}. */
 export interface GenerateResult {
   readonly diagnostics: readonly Diagnostic[];
   /**
-   * What became of the files; absent when a diagnostic is an error, for then nothing is written. With `check` and no errors but missing
-   * stubs, it says what is stale.
+   * The files that were written. Absent if a diagnostic is an error, because nothing is written then. Exception: with `check`, it lists stale files
+   * even if missing stubs are reported as errors.
    */
   readonly report?: WriteReport;
-  /** With `dryRun`: the files that would change. */
+  /** The files that would change. Only set with `dryRun`. */
   readonly changes?: readonly FileChange[];
-  /** What is good to know, and no problem. Default: nothing */
+  /** Information that is not a problem. Default: none */
   readonly notes?: readonly string[];
 }
 
 /**
- * Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes what differs.
+ * Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes the files that differ.
  *
- * A project of which nothing has changed since the last run is only read, and none of the stages is loaded.
+ * If no input has changed since the last run, the stages are not loaded, and the result of the last run is returned.
  */
 export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
   const root = resolve(options.project ?? ".");
   const { texts, check = false, dryRun = false, forget = [] } = options;
-  // What would be if a file were another one is nothing to remember.
+  // A run with replaced texts must not be recorded.
   const memory = texts === undefined ? await RunMemory.open(root, MANIFEST_PATH) : undefined;
-  // Whoever names something to forget is told if there is no such thing.
+  // Names to forget must be checked even if nothing has changed.
   const unchanged = forget.length === 0 ? memory?.unchangedRun() : undefined;
   if (unchanged !== undefined) {
     await memory?.keep();
@@ -68,7 +68,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const stored = await StoredStages.open(root);
   const { input, files, all, ...result } = await runStages(root, { stage: stored.stage, memory }, options);
   if (memory === undefined) return result;
-  // Without a memory, a check writes nothing at all.
+  // If there is no stored run, a check must not create files.
   const creates = !check && !dryRun;
   const { report } = result;
   await stored.store({ creates, isWhole: report !== undefined });
@@ -80,15 +80,15 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   return result;
 }
 
-/** What came of the stages, and what it came from. */
+/** The result of the stages, with their input. */
 interface StagesResult extends GenerateResult {
   readonly input: ProjectInput;
   readonly files: readonly OutputFile[];
-  /** The diagnostics as they are when warnings are no errors. */
+  /** Diagnostics before `strict` turns warnings into errors. */
   readonly all: readonly Diagnostic[];
 }
 
-/** What earlier runs came to. */
+/** The stored results of earlier runs. */
 interface Memories {
   readonly stage: Stage;
   readonly memory: RunMemory | undefined;
@@ -97,7 +97,7 @@ interface Memories {
 async function runStages(root: string, { stage, memory }: Memories, options: GenerateOptions): Promise<StagesResult> {
   const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
-  // One import: each would become a file of the published program, with others for what some of them share.
+  // Import all stages at once: separate imports would become separate files of the published bundle, and further files for their shared modules.
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
   const { emitProject, emitInputs, writeFiles, readChanges } = stages;
@@ -157,25 +157,25 @@ async function runStages(root: string, { stage, memory }: Memories, options: Gen
   return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), ...reports };
 }
 
-/** Returns how the user's code follows renamed dependents. Few specs have any. */
+/** Returns the changes of user code for renamed dependents. Loaded on demand, because few specs have any. */
 async function followMoves(options: MoveOptions): Promise<MovedCode> {
   if (options.workflows.every(({ moved }) => moved.length === 0)) return { changes: [], diagnostics: [] };
   const { moveCode } = await import("./move/move-code.js");
   return moveCode(options);
 }
 
-/** Returns where the spec of a controller states something. */
+/** Returns the position of a field in the spec of a controller. */
 function placeIn({ workflows }: ProjectInput, controller: string, path: readonly string[]) {
   return workflows.find(({ name }) => name === controller)?.document.valueAt(path) ?? {};
 }
 
-/** Returns the texts that files have after a run. */
+/** Returns the files with their texts after the run. */
 function textsOf(files: readonly OutputFile[], changes: readonly FileChange[]) {
   const written = changes.flatMap(({ path, after }) => (after === undefined ? [] : [{ path, content: after }]));
   return [...files, ...written];
 }
 
-/** Returns the user's code as it is after changes. */
+/** Applies changes to user code. */
 function withChanges(code: readonly ProjectFile[], changes: readonly FileChange[]): readonly ProjectFile[] {
   const changed = new Map(changes.map(({ path, after }) => [path, after]));
   return [
@@ -184,7 +184,7 @@ function withChanges(code: readonly ProjectFile[], changes: readonly FileChange[
   ];
 }
 
-/** Returns the code of the user's that this run writes, and the next one finds. */
+/** Returns the stubs that this run writes, which are user code for the next run. */
 function newStubsIn(files: readonly OutputFile[]): ProjectFile[] {
   const missing = files.filter(
     ({ path, owner, isPresent }) => owner === "user" && !isPresent && path.startsWith("src/"),
@@ -192,7 +192,7 @@ function newStubsIn(files: readonly OutputFile[]): ProjectFile[] {
   return missing.map(({ path, content }) => ({ file: path, text: content }));
 }
 
-/** Returns what a whole run of a project would return of which nothing has changed. */
+/** Returns the result for an unchanged project. */
 function resultOf({ diagnostics, notes, generated, stubs }: UnchangedRun, options: GenerateOptions): GenerateResult {
   const found = judge(diagnostics, options.strict ?? false);
   if (hasErrors(found)) return { diagnostics: found };
@@ -205,26 +205,26 @@ function judge(diagnostics: readonly Diagnostic[], strict: boolean): readonly Di
   return strict ? diagnostics.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : diagnostics;
 }
 
-/** Returns the files that no folder of the project tells apart from others. */
+/** Returns the input files that are referenced by name, and so are not found by listing the folders of the project. */
 function namedFilesOf({ crds, externalFiles }: ProjectInput): string[] {
   return [...new Set([...crds.map(({ file }) => file), ...[...externalFiles.values()].map(({ path }) => path)])].sort();
 }
 
-/** What the user's code is checked with. */
+/** Options of {@link checkUserCode}. */
 export interface UserCodeOptions {
   readonly code: readonly ProjectFile[];
-  /** Code of the user's that is still to be written, as it will be. Default: none */
+  /** Stubs that are to be written. Default: none */
   readonly stubs?: readonly ProjectFile[];
-  /** The texts of the specs, in which expressions are. */
+  /** Texts of the specs, which contain expressions. */
   readonly specFiles: readonly ProjectFile[];
   readonly locate: LocateExpression;
-  /** Keeps what the code tells. Default: nothing is kept */
+  /** Caches the results. Default: no cache */
   readonly stage?: Stage;
 }
 
 const NOTHING_FOUND: CheckedCode = { diagnostics: [], inputs: [] };
 
-/** Checks what only the user's code tells, and finds what it reads of the metadata of primaries. */
+/** Checks user code, and finds the metadata of primaries that it reads. */
 export async function checkUserCode(
   model: ProjectModel,
   { code: present, stubs = [], specFiles, locate, stage = uncached }: UserCodeOptions,
@@ -236,8 +236,8 @@ export async function checkUserCode(
       ),
     ),
   );
-  // The next run finds the new stubs among the other code, and has nothing to check then.
-  // Code of a renamed dependent takes the place of its stub.
+  // Include new stubs in the cache key, so that the next run, which finds them as user code, hits the cache. Code that is moved for a renamed
+  // dependent takes precedence over its stub.
   const missing = stubs.filter(({ file }) => !present.some((each) => each.file === file));
   const code = [...present, ...missing].sort((one, other) => (one.file < other.file ? -1 : 1));
   if (code.length === 0 && !hasExpressions) return NOTHING_FOUND;
@@ -246,9 +246,9 @@ export async function checkUserCode(
     "code",
     () => [JSON.stringify(model.resources.map(namesOf)), ...texts],
     async (): Promise<CheckedCode> => {
-      // A stub that nobody has filled in does nothing.
+      // Unmodified stubs have nothing to check.
       if (present.length === 0 && !hasExpressions) return NOTHING_FOUND;
-      // The compiler takes a while to load.
+      // Load the compiler only if necessary, because it is slow.
       const { inspectCode } = await import("./code/check-code.js");
       const files = code.map(({ file, text }) => ({ path: file, text }));
       return inspectCode(model, files, locate);
@@ -257,7 +257,7 @@ export async function checkUserCode(
   return check();
 }
 
-/** What the checks of code see of a kind: everything but its fields. */
+/** Returns a kind without its fields, which the checks of user code do not use. */
 function namesOf(resource: ResourceModel): object {
   const names = Object.keys(resource).filter((key) => !["schema", "definitions", "crd", "digest"].includes(key));
   return Object.fromEntries(names.map((key) => [key, resource[key as keyof ResourceModel]]));

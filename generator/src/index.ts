@@ -6,6 +6,6 @@ export type { GenerateTypesOptions } from "./generate-types.js";
 export type { FileChange } from "./write/write-files.js";
 export type { WriteReport } from "./write/write-files.js";
 
-// Telling what is wrong
+// Diagnostics
 export { formatDiagnostic, hasErrors } from "./diagnostic.js";
 export type { Diagnostic, SourcePosition } from "./diagnostic.js";

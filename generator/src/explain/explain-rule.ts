@@ -1,7 +1,7 @@
 import { type Acceptor, type Rule, didYouMean, quote } from "../diagnostic.js";
 import { RULES } from "./rule-registry.js";
 
-/** How a page names the part of a spec that gets the entry of `accept`. */
+/** Descriptions of the parts of a spec that can have an `accept` entry. */
 const ACCEPTORS: { readonly [acceptor in Acceptor]: string } = {
   controller: "the spec of the controller",
   dependent: "the dependent",
@@ -9,13 +9,16 @@ const ACCEPTORS: { readonly [acceptor in Acceptor]: string } = {
   extraRule: "the rule of rbac.extra",
 };
 
-/** Lists all rules, a line for each. */
+/** Lists all rules, one per line. */
 export function listRules(): string {
   const width = Math.max(...RULES.map(({ id }) => id.length));
   return RULES.map(({ id, page }) => `${id.padEnd(width)}  ${page.meaning}`).join("\n");
 }
 
-/** Explains a rule: what it means, what to do, how to accept it, and where an example is; or says that there is none, nor one of the `fields`. */
+/**
+ * Explains a rule: its meaning, how to fix or accept it, and an example. Returns a problem with a suggestion if no rule has the name; `fields` are
+ * further candidates for the suggestion.
+ */
 export function explainRule(
   name: string,
   fields: readonly string[] = [],

@@ -104,7 +104,7 @@ import {
 } from "../read/yaml/rules.js";
 import { DAMAGED_RECORD, STALE, UNKNOWN_FORGET } from "../write/rules.js";
 
-/** Every rule of the generator, in the order in which `explain` lists them. */
+/** All rules of the generator, in the order in which `explain` lists them. */
 export const RULES: readonly Rule[] = [
   ALL_EVENTS,
   BREAKING_CHANGE,

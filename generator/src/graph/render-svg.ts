@@ -3,7 +3,7 @@ import { deletionLines, escapeMarkup, linesOf } from "./render-text.js";
 import type { EdgeKind, NodeKind, WorkflowGraph } from "./workflow-graph.js";
 
 const LINE_HEIGHT = 18;
-// A monospaced letter of 12 px, for nobody knows the fonts of the reader.
+// Width of a monospace character at 12 px, since the reader's fonts are unknown.
 const LETTER_WIDTH = 7.3;
 const PADDING = 10;
 const LONGEST_LINE = 60;
@@ -23,7 +23,7 @@ const EDGE_STYLES: Record<EdgeKind, string> = {
   events: ' stroke-dasharray="2 4"',
 };
 
-/** Renders a graph as an SVG that needs nothing else: a box for each node, and what the lines mean below. */
+/** Renders a graph as a self-contained SVG: a box for each node, and a legend. */
 export function renderSvg(graph: WorkflowGraph): string {
   const layout = new dagre.graphlib.Graph({ multigraph: true });
   layout.setGraph({ rankdir: "TB", nodesep: 30, ranksep: 50, marginx: 20, marginy: 20 });

@@ -15,7 +15,7 @@ const MERMAID_EDGES: Record<EdgeKind, string> = {
   events: "-. events .->",
 };
 
-/** Renders graphs as one flowchart of Mermaid, as GitHub shows it in a README; of several graphs, each is a subgraph. */
+/** Renders graphs as one Mermaid flowchart, which GitHub displays in a README. Several graphs become subgraphs. */
 export function renderMermaid(graphs: readonly WorkflowGraph[]): string {
   const [only] = graphs;
   if (graphs.length === 1 && only !== undefined)
@@ -59,7 +59,7 @@ const DOT_EDGES: Record<EdgeKind, string> = {
   events: ' [style=dotted, label="events"]',
 };
 
-/** Renders a graph in the language of Graphviz. */
+/** Renders a graph in the DOT language of Graphviz. */
 export function renderDot(graph: WorkflowGraph): string {
   const ids = idsOf(graph);
   return [
@@ -75,17 +75,17 @@ export function renderDot(graph: WorkflowGraph): string {
   ].join("\n");
 }
 
-/** Returns what stands inside the shape of a node. */
+/** Returns the lines in the shape of a node. */
 export function linesOf({ name, resource, facts, kind }: GraphNode): string[] {
   return [...(kind === "primary" ? [resource] : [name, resource]), ...facts];
 }
 
-/** Escapes a text for markup. */
+/** Escapes text for markup. */
 export function escapeMarkup(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-// A dependent may be called "end" or "graph", which mean something to Mermaid and Graphviz.
+// Names of dependents, such as "end" or "graph", may be keywords of Mermaid or Graphviz.
 function idsOf({ nodes }: WorkflowGraph, prefix = ""): ReadonlyMap<string, string> {
   return new Map(nodes.map(({ name }, index) => [name, `${prefix}n${index}`]));
 }
@@ -94,7 +94,7 @@ function quoteDot(text: string): string {
   return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 }
 
-/** Renders a graph as a tree for a terminal: each dependent below the last one that it waits for. */
+/** Renders a graph as a tree for a terminal. Each dependent is below the last of its dependencies in creation order. */
 export function renderText(graph: WorkflowGraph): string {
   const { name, nodes, edges } = graph;
   const primary = nodes.find(({ kind }) => kind === "primary");
@@ -124,7 +124,7 @@ export function renderText(graph: WorkflowGraph): string {
   return [...lines, ...deletionLines(graph), ""].join("\n");
 }
 
-/** Says in which order the objects of a primary go. */
+/** Describes the order in which the objects of a primary are deleted. */
 export function deletionLines({ deletionSteps, garbageCollected, orphaned }: WorkflowGraph): string[] {
   const steps = deletionSteps.map((names) => names.join(", "));
   return [
@@ -140,7 +140,7 @@ function titleOf({ name, resource, kind }: GraphNode): string {
   return `${name}  ${resource}${kind === "readOnly" ? "  (read only)" : ""}`;
 }
 
-// What stands above a node in the tree is seen; everything else that it waits for is said.
+// The tree shows the edge to the parent; other edges are listed.
 function otherEdges({ edges }: WorkflowGraph, name: string, parent: string): string[] {
   const others = edges.filter(({ from, to, kind }) => to === name && (from !== parent || kind !== "required"));
   const words = { required: "", optional: " (optional)", items: " (item by item)", events: "" };

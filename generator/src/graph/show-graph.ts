@@ -5,24 +5,24 @@ import { readProject } from "../read/read-project.js";
 import { UNKNOWN_CONTROLLER } from "../read/rules.js";
 import { type WorkflowGraph, buildGraph } from "./workflow-graph.js";
 
-/** The forms in which a graph is shown. */
+/** Output formats of a graph. */
 export const GRAPH_OUTPUTS = ["text", "mermaid", "dot", "svg"] as const;
 
-/** What `showGraph` works on. */
+/** Options of {@link showGraph}. */
 export interface GraphOptions {
   readonly project: string;
   readonly output: (typeof GRAPH_OUTPUTS)[number];
-  /** The controller to show. Default: all of them; SVG shows one only. */
+  /** The controller to show. Default: all; SVG can only show one */
   readonly controller?: string;
 }
 
-/** The graphs of a project, or why there are none. */
+/** The rendered graphs, or the problems that prevent rendering. */
 export interface GraphResult {
   readonly diagnostics: readonly Diagnostic[];
   readonly text?: string;
 }
 
-/** Shows the dependents of a project, their order, conditions and event sources. */
+/** Renders the dependents of a project with their order, conditions, and event sources. */
 export async function showGraph({ project, output, controller }: GraphOptions): Promise<GraphResult> {
   const input = await readProject(resolve(project));
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };

@@ -9,40 +9,40 @@ import {
   referenceText,
 } from "../model/project-model.js";
 
-/** What a node of a graph stands for. */
+/** Kind of a node. */
 export type NodeKind = "primary" | "managed" | "readOnly" | "external" | "eventSource";
 
-/** How two nodes hang together: the second waits for the first, or the first brings events to the second. */
+/** Kind of an edge. For `events`, the first node emits events to the second; otherwise the second waits for the first. */
 export type EdgeKind = "required" | "optional" | "items" | "events";
 
-/** A primary, a dependent or an event source. */
+/** A primary, a dependent, or an event source. */
 export interface GraphNode {
   readonly name: string;
   readonly kind: NodeKind;
-  /** The kind of its objects, or where its resources come from. */
+  /** Kind of its objects, or the source of its external resources. */
   readonly resource: string;
-  /** What the spec says of it, a fact a line. */
+  /** Settings in the spec, one per line. */
   readonly facts: readonly string[];
 }
 
-/** A line between two nodes, by their names. */
+/** An edge between two nodes, by name. */
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
   readonly kind: EdgeKind;
 }
 
-/** A controller as it is drawn. */
+/** The graph of a controller. */
 export interface WorkflowGraph {
   readonly name: string;
-  /** The primary comes first, then dependents in an order in which they can be created, then event sources. */
+  /** The primary, followed by dependents in creation order, and event sources. */
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
-  /** The dependents that the operator deletes when a primary goes; each step waits for the one before. */
+  /** Dependents that the operator deletes during cleanup. Each step waits for the previous one. */
   readonly deletionSteps: readonly (readonly string[])[];
-  /** The dependents that Kubernetes' garbage collector deletes after that. */
+  /** Dependents that the garbage collector deletes afterwards. */
   readonly garbageCollected: readonly string[];
-  /** The dependents that stay, without a link to the primary. */
+  /** Dependents that are orphaned. */
   readonly orphaned: readonly string[];
 }
 
@@ -144,11 +144,11 @@ function resourceText({ group, version, kind }: ResourceModel): string {
   return [...(group === "" ? [] : [group]), version, kind].join("/");
 }
 
-/** Returns what is deleted at once: a dependent goes when nothing that follows it is left. */
+/** Groups dependents into deletion steps: a dependent is deleted after all dependents that follow it. */
 function stepsOf(dependents: readonly DependentModel[]): string[][] {
   const steps: string[][] = [];
   const stepOf = new Map<string, number>();
-  // What follows a dependent comes after it in the order of creation.
+  // In creation order, a dependent precedes those that follow it.
   for (const { name } of [...dependents].reverse()) {
     const after = dependents.filter(({ follows }) => follows.includes(name)).map((each) => stepOf.get(each.name) ?? 0);
     const step = after.length === 0 ? 0 : Math.max(...after) + 1;

@@ -5,7 +5,7 @@ import { type Diagnostic, hasErrors, sortDiagnostics } from "../diagnostic.js";
 import type { OutputFile } from "../emit/output-file.js";
 import { readProject } from "../read/read-project.js";
 
-/** Returns the errors that a project would have with these files, of which those that are there already stay as they are. */
+/** Returns the errors that a project would have with these files. Files that already exist are not replaced. */
 export async function checkNewProject(project: string, files: readonly OutputFile[]): Promise<readonly Diagnostic[]> {
   const root = resolve(project);
   const added = files.filter(({ path }) => !existsSync(join(root, path)));

@@ -9,7 +9,7 @@ import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { readProject } from "../read/read-project.js";
 import { type WriteReport, writeFiles } from "../write/write-files.js";
 
-/** Writes an object of each primary into a new project; in another one it only tells which of them are there. */
+/** Writes an example object of each primary into a new project. In an existing project, only reports which of them exist. */
 export async function writeExampleObjects(
   project: string,
   { isNew }: { readonly isNew: boolean },
@@ -25,7 +25,7 @@ export async function writeExampleObjects(
 
 const NOTHING = { created: [], kept: [] };
 
-/** Renders an object of each primary for `npm run dev` to start with; none for a kind whose smallest object is not known. */
+/** Renders an example object of each custom primary for `npm run dev`. Kinds without a minimal object are skipped. */
 function renderExampleObjects({ controllers }: ProjectModel): OutputFile[] {
   const primaries = [...new Set(controllers.map(({ primary }) => primary))].filter(({ isCustom }) => isCustom);
   return primaries.flatMap((primary): OutputFile[] => {

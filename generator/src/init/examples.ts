@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { slashed } from "../diagnostic.js";
 import type { OutputFile } from "../emit/output-file.js";
 
-/** What each example shows, by its name. */
+/** Descriptions of the examples, by name. */
 export const EXAMPLES = {
   webpage: "a ConfigMap, a Deployment, a Service, and an Ingress while the page is exposed",
   tomcat: "two controllers; one waits for objects of the other",
@@ -15,13 +15,13 @@ export const EXAMPLES = {
   "mysql-schema": "schemas of a MySQL server",
 } as const;
 
-/** The name of an example. */
+/** Name of an example. */
 export type ExampleName = keyof typeof EXAMPLES;
 
-/** A complete project, but for what every project has. */
+/** An example project, without the files that all projects have in common. */
 export interface Example {
   readonly files: readonly OutputFile[];
-  /** The packages that its code needs besides those of every project. */
+  /** Additional packages that its code requires. */
   readonly dependencies: { readonly [name: string]: string };
 }
 
@@ -29,13 +29,13 @@ const DEPENDENCIES: { readonly [Name in ExampleName]?: Example["dependencies"] }
   "mysql-schema": { mysql2: "^3.24.6" },
 };
 
-// In the repository the samples are the examples.
+// In the repository, the samples are used as examples.
 const FOLDERS = ["examples/", "../fixtures/samples/"].map((folder) =>
   fileURLToPath(new URL(folder, import.meta.resolve("@gen-operator/templates/package.json"))),
 );
 const WRITTEN_BY_OTHERS = /^(?:deploy|dist|node_modules|src\/generated)\/|^(?:README\.md|tsconfig\.json)$/;
 
-/** Reads the files of an example that are neither generated nor the same in every project. */
+/** Reads the files of an example, except generated files and those that all projects have in common. */
 export async function readExample(name: ExampleName): Promise<Example> {
   for (const folder of FOLDERS) {
     const root = join(folder, name);

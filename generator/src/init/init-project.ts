@@ -12,42 +12,42 @@ import { diskOperations, writeFileAtOnce, writeFiles } from "../write/write-file
 import { type Example, addDependencies } from "./examples.js";
 import type { NewCrdFile, PrimaryKind } from "./new-crds.js";
 
-/** What a new project is made from. */
+/** Options of {@link planProject}. */
 export interface InitOptions {
-  /** Created if missing. */
+  /** Folder of the project. Created if it does not exist. */
   readonly directory: string;
   readonly crdFiles: readonly NewCrdFile[];
-  /** The name of the package. Default: that of the folder. */
+  /** Name of the package. Default: the name of the folder */
   readonly name?: string;
-  /** The files of an example, which bring a spec and CRDs of their own. */
+  /** The example to start from, which has its own spec and CRDs. */
   readonly example?: Example;
 }
 
-/** What became of a new project. */
+/** Result of writing a new project. */
 export interface InitReport {
   readonly created: readonly string[];
-  /** An existing package.json that lacked something. */
+  /** An existing package.json to which fields were added. */
   readonly updated: readonly string[];
-  /** Files that were there already, and stay as they are. */
+  /** Files that already existed and were not changed. */
   readonly kept: readonly string[];
-  /** What an existing package.json was given, such as `scripts.build`. */
+  /** Fields added to an existing package.json, for example `scripts.build`. */
   readonly addedToPackage: readonly string[];
-  /** What an existing package.json has otherwise than the project needs it. */
+  /** Fields of an existing package.json that differ from those that the project needs. */
   readonly differsInPackage: readonly string[];
 }
 
-/** A new project, before it is written. */
+/** A new project that is not written yet. */
 export interface ProjectPlan {
   readonly directory: string;
-  /** Those that are there already stay as they are. */
+  /** Files of the project. Existing files are not overwritten. */
   readonly files: readonly OutputFile[];
-  /** The text of its package.json; one that is there already gets what it lacks. */
+  /** Text of the package.json. Missing fields are merged into an existing one. */
   readonly packageText: string;
-  /** The text of the package.json that is there. */
+  /** Text of the existing package.json. */
   readonly existing: string | undefined;
 }
 
-/** Plans a project but for what `generate` writes: the package, the container, the manifests, the CRDs and a workflow with one dependent. */
+/** Plans the files of a project that `generate` does not write: package, container, manifests, CRDs, and a workflow with one dependent. */
 export async function planProject({ directory, crdFiles, name, example }: InitOptions): Promise<ProjectPlan> {
   const packageName = name ?? (kebabCase(basename(resolve(directory))) || "operator");
   const version = await versionOfGenerator();
@@ -75,7 +75,7 @@ export async function planProject({ directory, crdFiles, name, example }: InitOp
   return { directory, files, packageText, existing };
 }
 
-/** Writes a project. Overwrites nothing; in a package that exists already it adds only what is missing. */
+/** Writes a project. Overwrites no file, and only adds missing fields to an existing package.json. */
 export async function writeProject({ directory, files, packageText, existing }: ProjectPlan): Promise<InitReport> {
   await mkdir(directory, { recursive: true });
   const { created, kept } = await writeFiles(directory, files, { check: false });
@@ -88,7 +88,7 @@ export async function writeProject({ directory, files, packageText, existing }: 
   return { ...merged, updated: ["package.json"], kept };
 }
 
-// npm leaves .gitignore out of a package, so the templates of hidden files have other names.
+// npm does not publish .gitignore files, so the templates of hidden files have other names.
 const TEMPLATES = [
   ["tsconfig.json", "tsconfig.json"],
   ["bundle.js", "bundle.js"],
@@ -111,7 +111,7 @@ function isJsonObject(text: string): boolean {
   }
 }
 
-/** The name of a package that is there; mergePackage leaves it as it is. */
+/** Returns the name in an existing package.json, which mergePackage preserves. */
 function nameIn(packageText: string | undefined): string | undefined {
   const { name } = packageText === undefined ? {} : (JSON.parse(packageText) as { name?: unknown });
   return typeof name === "string" ? name : undefined;
@@ -134,25 +134,25 @@ async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
       primary: primary.name,
       namespace: "namespace",
     });
-    // Only the dependents of a cluster-scoped kind have to say where they live.
+    // Only dependents of a cluster-scoped primary must set their namespace.
     return primary.scope === "Namespaced" ? text.replace(/^.* namespace: default\n/gm, "") : text;
   });
   return (await Promise.all(documents)).join("---\n");
 }
 
-/** What came of adding one package.json to another. */
+/** Result of merging a package.json into another. */
 interface MergedPackage {
   readonly text: string;
-  /** What was missing, such as `scripts.build`. */
+  /** Fields that were added, for example `scripts.build`. */
   readonly added: readonly string[];
-  /** What is there with another value, and stays. */
+  /** Fields that have another value, which was preserved. */
   readonly different: readonly string[];
 }
 
 const MERGED = ["scripts", "dependencies", "devDependencies", "overrides"] as const;
 const SINGLE = ["type", "engines"] as const;
 
-/** Adds to a package.json the fields of a new project's that it lacks. */
+/** Adds the missing fields of a new project to an existing package.json. */
 export function mergePackage(existing: string, wanted: string): MergedPackage {
   const target = JSON.parse(existing) as Record<string, unknown>;
   const source = JSON.parse(wanted) as Record<string, unknown>;
@@ -176,7 +176,7 @@ export function mergePackage(existing: string, wanted: string): MergedPackage {
   return { text: `${JSON.stringify(target, undefined, indentOf(existing))}\n`, added, different };
 }
 
-// A package that is a dependency needs not be a development dependency as well, nor the other way round.
+// A package may be listed under dependencies or devDependencies.
 function isPresent(target: Record<string, unknown>, section: string, name: string): boolean {
   const sections = section.endsWith("ependencies") ? ["dependencies", "devDependencies"] : [section];
   return sections.some((key) => isRecord(target[key]) && Object.hasOwn(target[key], name));
@@ -186,7 +186,7 @@ function indentOf(text: string): string {
   return /^([ \t]+)"/m.exec(text)?.[1] ?? "  ";
 }
 
-/** Renders the manifests that a new project gets once, for an operator of this name: a base of kustomize, and a Helm chart. */
+/** Renders the deployment manifests that init writes once, for an operator of the given name: a kustomize base and a Helm chart. */
 export async function renderDeployFiles(name: string): Promise<OutputFile[]> {
   const paths = await listTemplatesBelow("deploy");
   const fileAt = async (path: string) => ({ path, content: await renderTemplate(path, { name }) });

@@ -7,30 +7,30 @@ import { NO_CRDS } from "../read/crd/rules.js";
 import { findCrdFiles, readProjectFile } from "../read/project-files.js";
 import type { Inputs } from "../read/read-inputs.js";
 
-/** A kind that a controller of a new spec can have as its primary. */
+/** A kind that can be the primary of a new controller. */
 export interface PrimaryKind {
-  /** As a spec names it: `example.com/v1/WebPage`. */
+  /** The kind as in a spec, for example `example.com/v1/WebPage`. */
   readonly name: string;
   readonly kind: string;
   readonly scope: "Namespaced" | "Cluster";
 }
 
-/** A file with CRDs, or with kinds that have none, which a project is to get. */
+/** A file with CRDs, or with kinds without a CRD, to add to a project. */
 export interface NewCrdFile {
-  /** Where it comes from. */
+  /** Path of the source file. */
   readonly file: string;
-  /** Where it goes: `crds/webpages.example.com.yaml`. */
+  /** Path in the project, for example `crds/webpages.example.com.yaml`. */
   readonly path: string;
   readonly text: string;
-  /** Each kind in the version that is stored, or in another one that is served. */
+  /** The kinds in the file, each in its storage version, or in another served version. */
   readonly kinds: readonly PrimaryKind[];
 }
 
-/** Gives files their paths in a project. Files of one name get paths of their own, as some file systems do not tell upper from lower case. */
+/** Assigns paths in the project. Names that differ only in case get different paths, because some file systems are case-insensitive. */
 function withPaths<File extends { readonly file: string }>(files: readonly File[]): (File & { path: string })[] {
   const taken = new Set<string>();
   return files.map((each) => {
-    // Standard input has no name.
+    // Standard input has no file name.
     const { name, ext } = parse(/^<.*>$/.test(each.file) ? "crds.yaml" : basename(each.file));
     let path = `crds/${name}${ext}`;
     for (let number = 2; taken.has(path.toLowerCase()); number += 1) path = `crds/${name}-${number}${ext}`;
@@ -39,13 +39,13 @@ function withPaths<File extends { readonly file: string }>(files: readonly File[
   });
 }
 
-/** The files that a project is to get, and what is wrong with them. */
+/** The files to add to a project, with their diagnostics. */
 export interface NewCrds {
   readonly files: readonly NewCrdFile[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Finds the CRDs in what a command was given for a project, which need not exist yet. Files without a CRD are passed over. */
+/** Finds the CRDs in the input of a command. The project need not exist yet. Files without a CRD are skipped. */
 export async function readNewCrds(project: string, read: Inputs): Promise<NewCrds> {
   const { crds, kinds, diagnostics } = readCrdFiles(read);
   if (hasErrors(diagnostics)) return { files: [], diagnostics };
@@ -58,7 +58,7 @@ export async function readNewCrds(project: string, read: Inputs): Promise<NewCrd
   );
   if (files.length === 0) return { files, diagnostics: [...diagnostics, NOTHING_SERVED] };
   const present = await readPresentCrds(project);
-  // A file that is there already stays as it is.
+  // An existing file is not overwritten.
   const added = files.filter(({ path }) => !present.some(isOf(path))).flatMap(({ file }) => crds.filter(isOf(file)));
   return { files, diagnostics: [...diagnostics, ...checkDuplicateKind([...present, ...added])] };
 }
@@ -78,7 +78,7 @@ function namesOf({ scope, ...kind }: KindName & Pick<PrimaryKind, "scope">): Pri
   return { name: formatKind(kind), kind: kind.kind, scope };
 }
 
-/** What is wrong with these, generating tells. */
+/** Problems of existing files are reported by generate. */
 async function readPresentCrds(project: string): Promise<Crd[]> {
   const found = await findCrdFiles(project);
   if (!Array.isArray(found)) return [];
