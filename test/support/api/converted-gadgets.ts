@@ -26,13 +26,13 @@ function formOf(object: Form, apiVersion: string): Form {
 /** Converts the objects of a ConversionReview. */
 export const formsOf = ({ objects, desiredAPIVersion }: ReviewRequest): Form[] =>
   (objects as Form[]).map((object) => formOf(object, String(desiredAPIVersion)));
-/** The result of a conversion that succeeded. */
+/** The result of a successful conversion. */
 export const SUCCESS = { status: "Success" };
-/** The answer with these objects. */
+/** Returns a successful response with the converted objects. */
 export const answerOf = (convertedObjects: unknown[]): WebhookAnswer => ({
   response: { result: SUCCESS, convertedObjects },
 });
-/** Answers as a webhook should. */
+/** Converts the objects of a request as a webhook should. */
 export const convert: Convert = (request) => answerOf(formsOf(request));
 
 const versionOf = (name: Version, properties: object) => ({

@@ -73,7 +73,7 @@ function normaliseMember(name: string, member: unknown, names: Names): unknown {
   return normalise(member, names, name);
 }
 
-/** Node ports are allocated at random, those of a dry run from a separate range. No scenario sets a port in these ranges. */
+/** Node ports are allocated at random, those of a dry run beyond the others. No scenario sets a port in this range. */
 function isAllocatedPort(value: unknown): boolean {
   return typeof value === "number" && value >= 30_000 && value < 32_800;
 }

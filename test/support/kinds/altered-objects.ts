@@ -1,8 +1,8 @@
-// Objects that differ from a valid one in one place, whatever the schema says of it: what a server says of each is for the server to say.
+// Creates objects that differ from a valid one in one place, regardless of the schema. A server decides whether they are valid.
 
-/** An object that was changed in one place. */
+/** An object with one change. */
 export interface AlteredObject {
-  /** What was changed, and where: `spec.replicas is -1`. */
+  /** A description of the change: `spec.replicas is -1`. */
   readonly change: string;
   readonly object: object;
 }
@@ -14,10 +14,10 @@ const VALUES: readonly unknown[] = [
   ...[0, -1, 1.5, 2 ** 31 - 1, 2 ** 31, 2 ** 53, true, [], {}, [null], [""], { a: null }, { "": "x" }, { "-": 1 }],
 ];
 
-// An object's place is a matter of the request, and these belong to the server.
+// The request determines the type and namespace of an object, and the server sets the other fields.
 const LEFT = /^(?:apiVersion|kind|metadata|metadata\.(?:namespace|generateName|resourceVersion))$/;
 
-/** Returns the objects that differ from one in one value, in a field that is missing or unknown, or in an item that is there twice. */
+/** Returns all objects that differ in one value, in a missing or unknown field, or in a duplicate list item. */
 export function alteredObjects(object: object): AlteredObject[] {
   return alterationsOf(object, "").map(({ change, value }) => ({ change, object: value as object }));
 }

@@ -4,24 +4,24 @@ import type { ResourceModel } from "#generator/model/project-model.js";
 import { repositoryRoot } from "../repository.js";
 import { resourcesOfCrds } from "../runtime/resource-models.js";
 
-// Other projects' CRDs are too large to keep and not ours to copy: they are read where somebody has collected them.
+// The CRDs of other projects are too large to include, and have licenses of their own. They are read from a folder if it exists.
 const folder = process.env["CRD_CORPUS"] ?? join(repositoryRoot, "../shared/corpus");
 
-/** Whether a collection of other projects' CRDs is at hand. */
+/** Whether the corpus of CRDs is available. */
 export const hasCorpus = existsSync(folder);
 
-/** Returns the names of the projects in the collection. */
+/** Returns the names of the projects in the corpus. */
 export function listCorpusProjects(): string[] {
   return readdirSync(folder).sort();
 }
 
-/** Reads the files of one project. */
+/** Reads the CRD files of a project. */
 export function readCorpusFiles(project: string): { name: string; text: string }[] {
   const names = readdirSync(join(folder, project)).filter((name) => name.endsWith(".yaml"));
   return names.sort().map((name) => ({ name, text: readFileSync(join(folder, project, name), "utf8") }));
 }
 
-/** Reads the kinds of one project; a kind that is there in several editions is read once. */
+/** Reads the kinds of a project. If a kind occurs several times, the first one is returned. */
 export function readCorpusProject(project: string): ResourceModel[] {
   const byName = new Map<string, ResourceModel>();
   for (const { text } of readCorpusFiles(project))

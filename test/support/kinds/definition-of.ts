@@ -4,7 +4,7 @@ import { buildModel } from "#generator/check/build-model.js";
 import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import type { ResourceDefinition } from "@gen-operator/runtime/codegen";
 
-/** Returns what generated code knows of a kind, from the text of its CRD. */
+/** Returns the resource definition of the generated code for a CRD. */
 export async function definitionOf(text: string): Promise<ResourceDefinition> {
   const { crds } = readCrds({ file: "crd.json", text });
   const { model } = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });

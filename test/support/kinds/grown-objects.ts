@@ -1,15 +1,15 @@
-// Random objects of built-in kinds. Whether one is valid is for an API server to say: an object grows by one change at a time, and whoever
-// grows it keeps what the server takes.
+// Random objects of built-in kinds. An API server decides whether they are valid: an object grows by one change at a time, and the caller keeps the
+// changes that the server accepts.
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { builtinSchemas, schemaNameOf } from "./kind-definitions.js";
 
-/** A source of numbers in [0, 1). */
+/** Returns random numbers in [0, 1). */
 export type Random = () => number;
 
-/** One change of an object. */
+/** An object after a change. */
 export interface Growth {
   readonly object: JsonObject;
-  /** Where it was changed, without indexes. */
+  /** The path of the change, without list indexes. */
   readonly path: string;
 }
 
@@ -67,7 +67,7 @@ const WORDS = [
 const NUMBERS = [0, 1, 2, 5, 30, 80, 1000, 8080];
 const MAX_DEPTH = 5;
 
-/** A generator of numbers that always gives the same ones for a seed (mulberry32). */
+/** Returns a deterministic random number generator (mulberry32). */
 export function randomOf(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -78,7 +78,7 @@ export function randomOf(seed: number): Random {
   };
 }
 
-/** Grows objects of one kind. */
+/** Creates random changes of objects of a kind. */
 export class ObjectGrower {
   readonly #random: Random;
   readonly #schema: Schema;
@@ -92,7 +92,7 @@ export class ObjectGrower {
     this.#schema = { ...rest, properties: { ...content, metadata } };
   }
 
-  /** Returns a copy of an object in which one value is added, replaced or removed. */
+  /** Returns a copy of an object with one value added, replaced, or removed. */
   grow(object: JsonObject): Growth {
     const copy = structuredClone(object);
     const path: string[] = [];
@@ -114,7 +114,7 @@ export class ObjectGrower {
     else value[name] = this.#valueOf(child, name, path.length);
   }
 
-  // Mostly goes down into what is there.
+  // Usually changes an existing nested value.
   #changeWithin(value: JsonValue, schema: Schema, path: string[]): boolean {
     if (this.#random() < 0.1) return false;
     if (isRecord(value) && (schema.properties !== undefined || schema.additionalProperties !== undefined)) {

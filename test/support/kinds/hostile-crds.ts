@@ -1,21 +1,20 @@
-// CRDs with something unusual in each, for whoever reads, compiles or stores them.
+// CRDs with unusual parts, to test how they are read, compiled, and stored.
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** A CRD as JSON, and what is unusual in it. */
+/** A CRD as JSON, with a description of its unusual part. */
 export interface HostileCrd {
   readonly name: string;
   readonly text: string;
 }
 
-/** What may be unusual beside the schema. */
+/** The unusual parts other than the schema. */
 export interface CrdParts {
   readonly kind?: string;
   readonly version?: object;
   readonly spec?: object;
 }
 
-/** Returns the JSON of a CRD. */
 export function crdJson(schema: unknown, { kind = "Thing", version = {}, spec = {} }: CrdParts = {}): string {
   const singular = kind.toLowerCase();
   return JSON.stringify({
@@ -44,7 +43,6 @@ const SIZES = ["minLength", "maxLength", "minItems", "maxItems", "minProperties"
 const SCHEMAS = ["items", "additionalProperties", "allOf", "anyOf", "oneOf", "not", "example", "externalDocs"];
 const EXTENSIONS = ["preserve-unknown-fields", "embedded-resource", "int-or-string", "list-type", "list-map-keys"];
 
-/** The keywords of a structural schema. */
 export const SCHEMA_KEYWORDS: readonly string[] = [
   ...[...KEYWORDS, ...LIMITS, ...SIZES, ...SCHEMAS],
   ...[...EXTENSIONS, "map-type", "validations"].map((name) => `x-kubernetes-${name}`),
@@ -52,7 +50,6 @@ export const SCHEMA_KEYWORDS: readonly string[] = [
 
 const WRONG = [5, "text", true, false, [], {}, [5], -1, 1.5, null, 0, "", ["k"], ["a", "a"], [{ rule: "true" }], [{}]];
 
-/** Fields of each type. */
 export const FIELD_SCHEMAS: readonly Schema[] = [
   { type: "string" },
   { type: "integer" },
@@ -60,7 +57,7 @@ export const FIELD_SCHEMAS: readonly Schema[] = [
   { type: "array", items: { type: "object", properties: { k: { type: "string" } } } },
 ];
 
-/** Returns CRDs with a keyword that has one of many values, at a field of each type. */
+/** Returns CRDs in which a field of each type has each keyword with each of many values. */
 export function crdsWithKeywords(): HostileCrd[] {
   return SCHEMA_KEYWORDS.flatMap((keyword) =>
     WRONG.flatMap((value) =>
@@ -157,7 +154,7 @@ const SPECS: readonly object[] = [
   ...[{ scope: "x" }, { preserveUnknownFields: true }, { versions: [] }],
 ];
 
-/** Returns CRDs whose structure, version or names are unusual. */
+/** Returns CRDs with an unusual structure, version, or names. */
 export function crdsWithStructures(): HostileCrd[] {
   const plain = { type: "object", properties: { spec: { type: "object", properties: { a: text } } } };
   return [

@@ -1,4 +1,4 @@
-// Definitions of kinds as generated code would state them, for tests that need no generated project.
+// Creates resource definitions as generated code contains them, for tests without a generated project.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
@@ -20,7 +20,7 @@ interface Discovered {
   resources: { resource: string; kind: string; scope: "Namespaced" | "Cluster"; subresources?: { name: string }[] }[];
 }
 
-/** A CustomResourceDefinition, as far as it is read here. */
+/** The fields of a CustomResourceDefinition that are used here. */
 export interface CrdObject {
   readonly spec: {
     readonly group: string;
@@ -41,7 +41,7 @@ const read = (name: string): unknown =>
 let discovery: Discovered[] | undefined;
 let schemas: { readonly [name: string]: RawSchema } | undefined;
 
-/** The schemas of all built-in types, by full name. */
+/** Returns the schemas of all built-in types, by full name. */
 export function builtinSchemas(): { readonly [name: string]: RawSchema } {
   return (schemas ??= read("schemas") as { readonly [name: string]: RawSchema });
 }
@@ -58,7 +58,7 @@ export function schemaNameOf(apiVersion: string, kind: string): string {
   return name;
 }
 
-/** Returns the definition of a built-in kind. */
+/** Returns the resource definition of a built-in kind. */
 export function builtinDefinition(apiVersion: string, kind: string): ResourceDefinition {
   const schema = builtinSchemas()[schemaNameOf(apiVersion, kind)]!;
   const { group, version, resource } = discoveredKind(apiVersion, kind);
@@ -68,7 +68,7 @@ export function builtinDefinition(apiVersion: string, kind: string): ResourceDef
   return definitionOf({ ...facts, hasStatusSubresource }, { schema, definitions });
 }
 
-/** Names the endpoints below the objects of a built-in kind. */
+/** Returns the names of the subresources of a built-in kind. */
 export function builtinSubresources({ apiVersion, kind }: { apiVersion: string; kind: string }): string[] {
   return (discoveredKind(apiVersion, kind).resource.subresources ?? []).map(({ name }) => name);
 }
@@ -83,7 +83,7 @@ function discoveredKind(apiVersion: string, kind: string) {
   return { group, version, resource };
 }
 
-/** Returns the definition of the first version of a custom resource. */
+/** Returns the resource definition of the first version of a CRD. */
 export function customDefinition({ spec }: CrdObject): ResourceDefinition {
   const { name: version, schema, subresources } = spec.versions[0]!;
   const { group, scope, names } = spec;
@@ -92,15 +92,15 @@ export function customDefinition({ spec }: CrdObject): ResourceDefinition {
   return definitionOf({ ...facts, hasStatusSubresource }, { schema: schema.openAPIV3Schema, definitions: new Map() });
 }
 
-/** An object of a kind whose fields a test does not declare. */
+/** An object with undeclared fields. */
 export interface AnyObject extends KubernetesObject {
   [member: string]: unknown;
 }
 
-/** An object of any kind as JSON states it. */
+/** The JSON of an object of any kind. */
 export type JsonResource = JsonObject & { apiVersion: string; kind: string; metadata: ObjectMeta & JsonObject };
 
-/** Returns what a generated class offers the runtime. */
+/** Returns a resource class as generated code contains it. */
 export function classOf<Resource extends KubernetesObject = AnyObject>(
   definition: ResourceDefinition,
 ): ResourceClass<Resource, object> {

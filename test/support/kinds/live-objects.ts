@@ -1,5 +1,5 @@
-// The objects in fixtures/live-objects: what was applied to a real API server, what it made of it, and whether applying again, or
-// something else, would have changed anything there.
+// The recordings in fixtures/live-objects: objects that were applied to a real API server, their live state, and whether another apply would have
+// changed them.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -9,21 +9,21 @@ import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition, customDefinition, type CrdObject, type JsonResource } from "./kind-definitions.js";
 import { repositoryRoot } from "../repository.js";
 
-/** Whose applies were recorded. */
+/** The field manager of the recorded applies. */
 export const FIELD_MANAGER = "gen-operator";
 
 const folder = join(repositoryRoot, "fixtures/live-objects");
 
-/** A question about a recorded object: would applying this now change it? */
+/** A question about a recorded object: would this apply change it? */
 export interface LiveObjectQuestion {
   readonly title: string;
-  /** How what is desired differs from what was applied, as a JSON patch. */
+  /** A JSON patch from the applied object to the desired one. Default: they are equal */
   readonly change?: JsonValue;
-  /** What somebody else did in between: a merge patch, or with `manager` a forced apply. */
+  /** A change by another client before the apply: a merge patch, or a forced apply if `manager` is set. */
   readonly foreign?: { readonly manager?: string; readonly object: JsonObject };
 }
 
-/** An object that is applied, and the questions about it. */
+/** An object to apply, and the questions about it. */
 export interface LiveObjectCase {
   readonly name: string;
   readonly desired: JsonResource;
@@ -34,38 +34,38 @@ export interface LiveObjectCase {
 export interface RecordedVerdict {
   readonly title: string;
   readonly change?: JsonValue;
-  /** The file with the object, where somebody else had changed it. */
+  /** The file with the live object after a change by another client. */
   readonly live?: string;
   /** Whether an apply changed nothing. */
   readonly matches: boolean;
 }
 
-/** The kind of a recorded object; a custom one names the file with its definition. */
+/** The kind of a recorded object. `crd` is the file with the CRD of a custom kind. */
 export interface RecordedKind {
   readonly apiVersion: string;
   readonly kind: string;
   readonly crd?: string;
 }
 
-/** A recorded question with everything that belongs to it. */
+/** A recorded question with its object. */
 export interface LiveObject {
   readonly title: string;
   readonly definition: ResourceDefinition;
   readonly desired: JsonResource;
-  /** JSON text as the server sent it. */
+  /** The JSON as the server sent it. */
   readonly live: string;
   readonly matches: boolean;
 }
 
-/** The definition of the custom kind among the cases. */
+/** The CRD of the custom kind. */
 export const widgetCrd = parse(readFileSync(join(folder, "widgets.example.com.yaml"), "utf8")) as CrdObject;
 
-/** Reads what is to be recorded. */
+/** Reads the cases to record. */
 export function readLiveObjectCases(): LiveObjectCase[] {
   return parse(readFileSync(join(folder, "cases.yaml"), "utf8")) as LiveObjectCase[];
 }
 
-/** Reads what was recorded. */
+/** Reads the recordings. */
 export function readLiveObjects(): LiveObject[] {
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return names.flatMap(({ name }) => {
@@ -83,7 +83,7 @@ export function readLiveObjects(): LiveObject[] {
   });
 }
 
-/** Returns what is desired, given what was applied. */
+/** Returns the desired object: the applied object with the change of the question. */
 export function changed(applied: JsonResource, change: JsonValue | undefined): JsonResource {
   return change === undefined ? applied : (applyJsonPatch(structuredClone(applied), change) as JsonResource);
 }

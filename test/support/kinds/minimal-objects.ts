@@ -1,18 +1,18 @@
-// One valid object of every built-in kind that can be applied, with no more than the API server asks for.
+// A valid object of each built-in kind that can be applied, with only the required fields.
 import type { JsonObject } from "#apiserver/json.js";
 
-/** A kind and what an object of it needs besides its metadata. */
+/** A kind with the required fields of an object other than its metadata. */
 export interface MinimalObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly content: JsonObject;
-  /** The name that an object of this kind has to have; any unless given. */
+  /** The name that objects of this kind must have. Default: any */
   readonly name?: string;
-  /** Why no object of the kind may be stored in a server that others use; they are only applied as a dry run. */
+  /** Why objects of the kind must not be stored on a shared server; they are applied only with dryRun. */
   readonly isOnlyTried?: string;
 }
 
-/** Stands for the namespace that the object is in. */
+/** A placeholder for the namespace of the object. */
 export const OWN_NAMESPACE = "own-namespace";
 
 const selector = { matchLabels: { app: "a" } };
@@ -32,7 +32,7 @@ const webhook = {
 const matchConstraints = {
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
 };
-// For the name "a"; its key is thrown away.
+// A request for the common name "a". Its private key was discarded.
 const CERTIFICATE_REQUEST =
   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHTE1EOENBUUF3RERFS01BZ0dBMVVFQXd3QllUQXFNQVVHQXl0bGNBTWhBTn" +
   "o5YXdkVkIwc1MwOHdkOGRvKwp0d21jcDdRdEt1UnJPZkZ0anZGNkRodFFvQUF3QlFZREsyVndBMEVBVmxrdGlXcGZjVlpyVFg3ODFlMzJNbFo4" +
@@ -197,7 +197,7 @@ const table: {
   },
 };
 
-/** All of them. */
+/** The minimal objects of all kinds. */
 export const minimalObjects: readonly MinimalObject[] = Object.entries(table).flatMap(([apiVersion, kinds]) =>
   Object.entries(kinds).map(([kind, facts]) => ({ apiVersion, kind, ...facts })),
 );

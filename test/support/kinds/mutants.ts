@@ -1,7 +1,7 @@
-// Objects with one thing wrong that both the types and the API server know of.
+// Objects with one error that both the generated types and the API server detect.
 import type { Schema } from "@gen-operator/runtime/codegen";
 
-/** An object with one thing wrong. */
+/** An object with one error. */
 export interface Mutant {
   readonly problem: "unknown field" | "wrong type" | "missing field" | "other value";
   readonly path: string;
@@ -10,7 +10,7 @@ export interface Mutant {
 
 type Json = Record<string, unknown>;
 
-/** Returns every object that differs from a valid one in one such thing below `spec`. */
+/** Returns all objects with one error below `spec` of a valid one. */
 export function mutantsOf(object: { readonly spec?: unknown }, schema: Schema): Mutant[] {
   const spec = schema.properties?.["spec"];
   if (spec === undefined) return [];

@@ -1,5 +1,5 @@
-// node test/dist/support/kinds/record-live-objects.js records fixtures/live-objects from a real kube-apiserver, which has to be built
-// (control-plane/README.md). Whether an apply changes something is asked of the server, with a dry run.
+// node test/dist/support/kinds/record-live-objects.js records fixtures/live-objects on a real kube-apiserver, which must be built first
+// (control-plane/README.md). A dry run determines whether an apply would change an object.
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -84,7 +84,7 @@ class Recorder {
     return objectPath(definition, { name, namespace: "default" });
   }
 
-  /** What the server answers; undefined if it refuses, which happens only to a change of something immutable. */
+  /** Returns the response; undefined if the server rejects the apply, which happens only for changes of immutable fields. */
   async #apply(path: string, { object, manager, isDryRun }: Apply): Promise<JsonObject | undefined> {
     const query = `?fieldManager=${manager}&force=true${isDryRun === true ? "&dryRun=All" : ""}`;
     const options = { body: object, contentType: "application/apply-patch+yaml" };

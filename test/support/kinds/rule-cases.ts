@@ -1,10 +1,10 @@
-// Rules in CEL that use what Kubernetes offers, over a spec of all kinds of fields, and random values of the spec.
+// CEL rules that use the functions of Kubernetes, for a spec with fields of all types, and random values of that spec.
 import fc from "../fast-check.js";
 
 const text = { type: "string", maxLength: 40 };
 const listOf = (items: object, rest: object = {}) => ({ type: "array", maxItems: 5, items, ...rest });
 
-/** The schema of the spec that the rules are about. */
+/** The schema that the rules validate. */
 export const RULE_SPEC = {
   type: "object",
   properties: {
@@ -47,7 +47,7 @@ export const RULE_SPEC = {
   },
 } as const;
 
-/** Rules of the spec; none of them needs a field without asking for it, but where an error is what they are about. */
+/** The rules. Except in rules about errors, optional fields are tested before they are used. */
 export const RULES: readonly string[] = [
   "self.?text.orValue('') != 'a' && self.?inner.deep.text.orValue('') != 'b'",
   "!has(self.names) || self.names[?0].orValue('a') != 'b'",
@@ -250,7 +250,7 @@ const int = fc.integer({ min: -3, max: 9 });
 const labels = fc.dictionary(fc.constantFrom("a", "ab", "b-c", "namespace"), shortText, { maxKeys: 4 });
 const uniqueTexts = fc.uniqueArray(shortText, { maxLength: 4 });
 
-/** Random values of the spec, which its schema accepts. */
+/** Random values that are valid for the schema. */
 export const ruleSpecs: fc.Arbitrary<Record<string, unknown>> = fc.record(
   {
     text: someText,

@@ -1,12 +1,11 @@
-// Random structural schemas that an API server accepts, and random objects that are valid for them, or nearly.
+// Random structural schemas that an API server accepts, and random objects, most of which are valid.
 import fc from "../fast-check.js";
 
-/** A structural schema. */
 export interface RandomSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Names of fields: usual ones, and those that mean something in code. */
+/** Field names: common ones, and ones that have a meaning in code. */
 const fieldName = fc.oneof(
   {
     arbitrary: fc.constantFrom("name", "size", "mode", "items", "type", "enum", "default", "required", "ports"),
@@ -122,7 +121,7 @@ function fieldOf(depth: number): fc.Arbitrary<RandomSchema> {
   return fc.tuple(plain, nullable, documented).map(([schema, ...rest]) => ({ ...schema, ...rest[0], ...rest[1] }));
 }
 
-/** A schema of a kind, with a spec and perhaps a status. */
+/** A schema of a kind with a spec, and in some cases a status. */
 export const structuralSchema: fc.Arbitrary<RandomSchema> = fc
   .record({
     spec: objectOf(fieldOf(2)),
@@ -135,10 +134,10 @@ export const structuralSchema: fc.Arbitrary<RandomSchema> = fc
     properties: { spec, ...(status === undefined ? {} : { status }) },
   }));
 
-/** Values of other types, one of which stands in place of one in thirteen. */
+/** Values of other types; one in thirteen values is replaced by one of them. */
 const OTHER_VALUES: readonly unknown[] = ["", "a", 0, 1, -1, true, [], {}];
 
-/** Returns values of which most are valid for a schema: no null, no duplicates in sets and maps. */
+/** Returns values for a schema, most of which are valid: no null, and no duplicates in sets and maps. */
 export function valueOf(schema: RandomSchema): fc.Arbitrary<unknown> {
   const usual = usualValueOf(schema);
   return fc.oneof({ arbitrary: usual, weight: 12 }, fc.constantFrom(...OTHER_VALUES));
@@ -168,7 +167,7 @@ function usualValueOf(schema: RandomSchema): fc.Arbitrary<unknown> {
   }
 }
 
-/** Returns by what an item of a list is told from others. */
+/** Returns the identity of an item in a set or map list. */
 function keyOf(item: unknown): unknown {
   return typeof item === "object" && item !== null && "key" in item ? item.key : JSON.stringify(item);
 }
@@ -187,7 +186,7 @@ function objectValueOf(
       return fc.oneof({ arbitrary: present, weight: needed.has(name) ? 20 : 2 }, fc.constant(undefined));
     }),
   );
-  // An object of which a schema says nothing may have any fields in practice.
+  // Objects without declared properties get no additional field, because they may contain any fields in practice.
   const extra: readonly (readonly [string, unknown])[] = names.length === 0 ? [] : [["unknown", 1]];
   const unknown = fc.constantFrom<readonly (readonly [string, unknown])[]>([], [], [], [], extra);
   return fc.tuple(fields, unknown).map(([known, more]) => {

@@ -23,7 +23,7 @@ type Reviewed = ApiObject & {
 
 let requests = 0;
 
-/** Declares who is known by a certificate, and who gets one. */
+/** Declares invariants of client certificates and CertificateSigningRequests. */
 export function declareCertificateLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
     "issues client certificates for approved requests, with user and groups from the subject",
@@ -55,7 +55,7 @@ export function declareCertificateLaws(test: DeclareTest, connect: () => Promise
       const { request } = createRequest("short", []);
       const { certificate = "" } = await signed(cluster, request, { usages: ["client auth"], expirationSeconds: 3600 });
       const { validFrom, validTo } = new X509Certificate(Buffer.from(certificate, "base64"));
-      // It begins five minutes earlier, as clocks differ.
+      // The certificate is valid from five minutes earlier, to allow for clock skew.
       assert.is((Date.parse(validTo) - Date.parse(validFrom)) / 1000, 3600 + 300);
     },
     TEST_OPTIONS,
@@ -121,7 +121,7 @@ async function whoAmI(cluster: Connection, shown: Shown): Promise<Reviewed> {
   return (await apiRequest<Reviewed>({ ...cluster, token: "" }, WHO_AM_I, { body: SELF, shown })).body;
 }
 
-/** Creates a request of this content, and returns its name. */
+/** Creates a CertificateSigningRequest, and returns its name. */
 async function create(cluster: Connection, request: string, spec: object): Promise<string> {
   const name = `request-${++requests}`;
   const body = { metadata: { name }, spec: { request, signerName: CLIENT, ...spec } };
@@ -129,7 +129,7 @@ async function create(cluster: Connection, request: string, spec: object): Promi
   return name;
 }
 
-/** Creates a request, approves it, and waits for what becomes of it. */
+/** Creates and approves a CertificateSigningRequest, and waits until it is signed or has failed. */
 async function signed(cluster: Connection, request: string, spec: object): Promise<SigningStatus> {
   const path = `${REQUESTS}/${await create(cluster, request, spec)}`;
   const conditions = [{ type: "Approved", status: "True", reason: "Test", message: "approved by a test" }];
@@ -143,7 +143,7 @@ async function signed(cluster: Connection, request: string, spec: object): Promi
   return waitFor("the certificate or a failure", decided, PATIENCE);
 }
 
-/** Makes a key, and a request for a certificate (RFC 2986) in base64. */
+/** Creates a key and a certificate signing request (RFC 2986) in base64. */
 function createRequest(commonName: string, organizations: string[], names: string[] = []) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const alternatives = sequence(...names.map((name) => der(0x82, Buffer.from(name))));

@@ -11,10 +11,10 @@ import {
   type ClusterSpace,
 } from "./space-of-cluster.js";
 
-/** What is used of a quota in a new namespace. */
+/** The usage of a quota in a new namespace. */
 const UNUSED = { configmaps: "1", "count/deployments.apps": "0", pods: "0", services: "0" };
 
-/** Declares what comes about beside workloads: endpoints, volumes, what is in every namespace, disruption budgets. */
+/** Declares invariants of objects other than workloads: endpoints, volumes, the default objects of namespaces, and disruption budgets. */
 export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
@@ -25,7 +25,7 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
   const areReady = (replicas: number) => (object: AnyObject) => countIn(object, "readyReplicas") === replicas;
 
   law("counts objects for a ResourceQuota on create and delete, and enforces it once counted", async (space) => {
-    // Not before what every namespace has is there.
+    // Wait for the default objects of the namespace.
     await space.untilList("configmaps", "", (present) => present.length === 1);
     const hard = { configmaps: "3", "count/deployments.apps": "2", pods: "1", services: "4" };
     await space.create("resourcequotas", { metadata: { name: "all" }, spec: { hard } });

@@ -9,7 +9,7 @@ type Role = ApiObject & { rules: { verbs: string[]; resources: string[] }[] | nu
 
 let roles = 0;
 
-/** Declares what becomes of ClusterRoles that are made of others. */
+/** Declares invariants of aggregated ClusterRoles. */
 export function declareClusterRoleLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
     "aggregates the rules of selected ClusterRoles without duplicates, and removes those of deleted roles",

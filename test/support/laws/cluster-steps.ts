@@ -1,13 +1,13 @@
-// What an operator notices of a cluster's own controllers: the helpers of the laws beside this file. The same laws hold for
-// kube-controller-manager and for our simulation of it, on a real API server and on the embedded one.
+// Helpers for the invariants of the controllers of a cluster, as far as an operator observes them. The same invariants hold for
+// kube-controller-manager and for our simulation, on a real API server and on the embedded one.
 import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
-/** How long a law may take to come true; a real namespace takes seconds to go. */
+/** The timeout of an expected change; deleting a namespace takes a real cluster several seconds. */
 export const PATIENCE = { timeoutMs: 40_000 };
-/** For tests that need that patience. */
+/** The options of tests with such a timeout. */
 export const TEST_OPTIONS = { timeoutMs: 60_000 };
-/** How long we watch that something does not happen. */
+/** How long tests wait to check that something does not happen. */
 export const RESTRAINT_MS = 700;
 
 /** A condition of a namespace or a workload. */
@@ -20,21 +20,20 @@ export interface Condition {
 
 let namespaces = 0;
 
-/** Creates a namespace of its own for a test; its name. */
+/** Creates a namespace for a test, and returns its name. */
 export async function createNamespace(cluster: Connection): Promise<string> {
   const name = `simulation-${++namespaces}`;
   await apiRequestOrThrow(cluster, "POST /api/v1/namespaces", { body: { metadata: { name } } });
   return name;
 }
 
-/** What a ConfigMap of a test has beside its name. */
+/** The options of a ConfigMap of a test. */
 export interface ConfigMapOptions {
   owners?: ApiObject[];
   blocks?: boolean;
   finalizers?: string[];
 }
 
-/** Creates a ConfigMap, the simplest of all objects. */
 export function createConfigMap(
   cluster: Connection,
   ...[namespace, name, { owners = [], blocks = false, finalizers = [] } = {}]: [string, string, ConfigMapOptions?]
@@ -45,36 +44,35 @@ export function createConfigMap(
   });
 }
 
-/** A reference to an owner. */
+/** Returns an owner reference. */
 export function ownerReference({ apiVersion, kind, metadata }: ApiObject, blockOwnerDeletion = false): object {
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, blockOwnerDeletion };
 }
 
-/** The path of a ConfigMap. */
 export function pathOf(namespace: string, name: string): string {
   return `/api/v1/namespaces/${namespace}/configmaps/${name}`;
 }
 
-/** The ConfigMap, or undefined when there is none. */
+/** Returns the ConfigMap; undefined if it does not exist. */
 export async function find(cluster: Connection, namespace: string, name: string): Promise<ApiObject | undefined> {
   const { status, body } = await apiRequest(cluster, `GET ${pathOf(namespace, name)}`);
   return status === 200 ? body : undefined;
 }
 
-/** The names of a ConfigMap's owners. */
+/** Returns the names of the owners of a ConfigMap. */
 export async function ownersOf(cluster: Connection, namespace: string, name: string): Promise<string[]> {
   const { metadata } = await apiRequestOrThrow(cluster, `GET ${pathOf(namespace, name)}`);
   return (metadata.ownerReferences ?? []).map((owner) => owner.name);
 }
 
-/** Deletes a ConfigMap under a propagation policy. */
+/** Deletes a ConfigMap with a propagation policy. */
 export async function remove(cluster: Connection, { metadata }: ApiObject, propagationPolicy: string): Promise<void> {
   await apiRequestOrThrow(cluster, `DELETE ${pathOf(metadata.namespace ?? "", metadata.name)}`, {
     body: { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy },
   });
 }
 
-/** Takes away the finalizer of the test, and leaves those of the garbage collector. */
+/** Removes the finalizer of the test, but not those of the garbage collector. */
 export async function release(cluster: Connection, namespace: string, name: string): Promise<void> {
   const { metadata } = await apiRequestOrThrow(cluster, `GET ${pathOf(namespace, name)}`);
   const finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/hold");
@@ -84,12 +82,12 @@ export async function release(cluster: Connection, namespace: string, name: stri
   });
 }
 
-/** Waits until a ConfigMap is gone. */
+/** Waits until a ConfigMap has been deleted. */
 export async function isGone(cluster: Connection, namespace: string, name: string): Promise<void> {
   await waitFor(`${name} is gone`, async () => (await find(cluster, namespace, name)) === undefined, PATIENCE);
 }
 
-/** Waits until a namespace is gone. */
+/** Waits until a namespace has been deleted. */
 export async function namespaceIsGone(cluster: Connection, namespace: string): Promise<void> {
   await waitFor(
     "the namespace is gone",

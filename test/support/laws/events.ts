@@ -1,10 +1,10 @@
-// What the controllers of a cluster tell of their work: the Events that `kubectl describe` shows.
+// Invariants of the Events that the controllers of a cluster create, as `kubectl describe` shows them.
 import type { Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import { type AnyObject, type ClusterSpace, countIn, openClusterSpace, podTemplate } from "./space-of-cluster.js";
 
-/** Declares what Events the objects of a cluster have. */
+/** Declares invariants of Events. */
 export function declareEventLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
@@ -146,7 +146,7 @@ type Told = AnyObject & {
   lastTimestamp: string;
 };
 
-/** Waits until an object has exactly these Events, in whatever order: they are told to the second. */
+/** Waits until an object has exactly these Events, in any order, because their timestamps have a precision of a second. */
 export async function untilTold(space: ClusterSpace, of: string, expected: string[]): Promise<void> {
   const wanted = [...expected].sort();
   let told: string[] = [];

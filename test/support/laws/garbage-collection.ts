@@ -36,7 +36,6 @@ const WIDGET_CRD = {
   },
 };
 
-/** Declares the laws of garbage collection. */
 export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
     "background deletion: deletes dependents after their owner, transitively",
@@ -195,7 +194,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       const owner = await createConfigMap(cluster, namespace, "owner");
       await createConfigMap(cluster, namespace, "one", { owners: [owner], blocks: true });
       await createConfigMap(cluster, namespace, "two", { owners: [owner] });
-      // A real collector may learn of a dependent after its owner's end; then it is deleted there, too.
+      // The real garbage collector may observe a dependent only after its owner was deleted, and then deletes it, too.
       await sleep(RESTRAINT_MS);
       await remove(cluster, owner, "Orphan");
       await isGone(cluster, namespace, "owner");

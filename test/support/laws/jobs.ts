@@ -1,4 +1,4 @@
-// What becomes of Jobs and their Pods, as kube-controller-manager sees to it.
+// Invariants of Jobs and their Pods, as kube-controller-manager manages them.
 import type { Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
@@ -11,7 +11,7 @@ import {
   type ClusterSpace,
 } from "./space-of-cluster.js";
 
-/** Declares what becomes of the Pods of Jobs. */
+/** Declares invariants of Jobs and their Pods. */
 export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
@@ -146,7 +146,7 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
         const pods = await space.untilList("pods", "app=job", (all) => all.some((pod) => isTurn(pod) && isUp(pod)));
         await space.finish(pods.find(isTurn)?.metadata.name ?? "", "Failed");
       }
-      // The real controller counts a Pod once its finalizer is gone, and names the index before.
+      // The real controller counts a Pod only after removing its finalizer, but lists the failed index before.
       const isCounted = (job: AnyObject) => job.status?.["failedIndexes"] === "1" && countIn(job, "failed") === 2;
       assert.equal(conditionsOf(await space.until("jobs", "job", isCounted)), []);
       for (const { metadata } of (await space.list("pods", "app=job")).filter(isUp))

@@ -11,7 +11,7 @@ import {
   release,
 } from "./cluster-steps.js";
 
-/** Declares the laws of the deletion of namespaces. */
+/** Declares invariants of the deletion of namespaces. */
 export function declareNamespaceLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   test(
     "deletes all objects of a deleted namespace",

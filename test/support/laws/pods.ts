@@ -1,11 +1,11 @@
-// What scheduler and kubelet make of Pods.
+// Invariants of Pods, as the scheduler and the kubelet manage them.
 import { apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import { untilTold } from "./events.js";
 import { type AnyObject, conditionsOf, countIn, openClusterSpace, type ClusterSpace } from "./space-of-cluster.js";
 
-/** Declares what becomes of Pods on their Node. */
+/** Declares invariants of Pods on a node. */
 export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
@@ -56,7 +56,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
       "ContainersReady False ContainersNotReady",
       "PodScheduled True undefined",
     ]);
-    // The key is missing still.
+    // The key is still missing.
     await space.create("configmaps", { metadata: { name: "settings" }, data: { size: "1" } });
     const keyless = `a waiting CreateContainerConfigError couldn't find key color in ConfigMap ${space.namespace}/settings`;
     await space.until("pods", "web", (pod) => statesOf(pod)[0] === keyless);
@@ -316,7 +316,7 @@ interface States {
   state: Record<string, { reason?: string; message?: string; exitCode?: number }>;
 }
 
-/** `name state reason message` of each container. */
+/** Returns `name state reason message` for each container, with the exit code in place of the message if it has terminated. */
 export function statesOf(pod: AnyObject | undefined): string[] {
   const { initContainerStatuses = [], containerStatuses = [] } = (pod?.status ?? {}) as Record<string, States[]>;
   return [...initContainerStatuses, ...containerStatuses].map(({ name, state }) => {

@@ -22,7 +22,7 @@ type Policy = ApiObject & {
   };
 };
 
-/** Declares what the status of ValidatingAdmissionPolicies says of the types in their expressions. */
+/** Declares invariants of type checking in the status of ValidatingAdmissionPolicies. */
 export function declarePolicyTypeLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test("reports type errors of policy expressions for each matched kind", async () => {
     const cluster = await connect();
@@ -87,7 +87,7 @@ function checked(cluster: Connection, name: string, generation: number): Promise
   );
 }
 
-// Types are called by their kind and a number, which is another one each time.
+// Type names consist of the kind and a number, which differs each time.
 function warningsOf({ status }: Policy): Record<string, string> {
   const warnings = status?.typeChecking?.expressionWarnings ?? [];
   return Object.fromEntries(

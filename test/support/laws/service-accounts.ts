@@ -1,4 +1,4 @@
-// What a cluster whose namespaces have accounts makes of a Pod: the admission plugin ServiceAccount.
+// Invariants of Pods in a cluster with the ServiceAccount admission plugin.
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
@@ -8,7 +8,7 @@ import { type AnyObject, type ClusterSpace, openClusterSpace, podTemplate } from
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 const SECRET = { secretKeyRef: { name: "hidden", key: "k" } };
 
-/** Declares what accounts bring to Pods, and which Pods they refuse. */
+/** Declares how the ServiceAccount admission plugin mutates Pods, and which Pods it rejects. */
 export function declareServiceAccountLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace, refusalOf: RefusalOf) => Promise<void>) =>
     test(
@@ -151,7 +151,7 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
       /no PriorityClass with name nothing was found/,
       /imagePullSecrets\[0\]\.name="hidden" is not allowed/,
     ];
-    // Both come to a real server some time after they are stored.
+    // A real API server observes both some time after they are stored.
     await waitFor("the LimitRange", async () => limited.test(await refusalOf(large, { name: "", generateName: "a-" })));
     await waitFor("the level", async () => secured.test(await refusalOf(small, { name: "", generateName: "a-" })));
     assert.match(await refusalOf(large), limited);

@@ -3,7 +3,7 @@ import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "
 import { openWatch, type WatchClient } from "../api/watch-client.js";
 import { createNamespace, PATIENCE } from "./cluster-steps.js";
 
-/** Any object of an answer. */
+/** An object of any kind in a response. */
 export type AnyObject = ApiObject & { [member: string]: unknown };
 
 const ROOTS: Record<string, string> = {
@@ -19,7 +19,7 @@ const ROOTS: Record<string, string> = {
   horizontalpodautoscalers: "/apis/autoscaling/v2",
 };
 
-/** A namespace of a cluster, and what a law does in it; kinds are named by their plural. */
+/** A namespace with the operations that tests of invariants use. Resources are given by their plural names. */
 export interface ClusterSpace {
   namespace: string;
   create(plural: string, object: object): Promise<AnyObject>;
@@ -29,20 +29,20 @@ export interface ClusterSpace {
   watch(plural: string): Promise<WatchClient>;
   patch(plural: string, name: string, body: object): Promise<void>;
   remove(plural: string, name: string, query?: string): Promise<void>;
-  /** Evicts a Pod; the status and the body of the answer. */
+  /** Evicts a Pod; returns the status code and body of the response. */
   evict(name: string): Promise<{ status: number; body: AnyObject }>;
-  /** Ends a Pod that runs, as its kubelet would. */
+  /** Sets the phase of a running Pod, as its kubelet would after it has terminated. */
   finish(name: string, phase: "Succeeded" | "Failed"): Promise<void>;
-  /** Ends a Pod that runs, with the exit code of its container `web`. */
+  /** Fails a running Pod with the exit code of its container `web`. */
   fail(name: string, exitCode: number): Promise<void>;
-  /** Waits until an object is as the predicate says, and returns it. */
+  /** Waits until the predicate is true for an object, and returns it. */
   until(plural: string, name: string, predicate: (object: AnyObject) => boolean): Promise<AnyObject>;
   untilGone(plural: string, name: string): Promise<void>;
-  /** Waits until a list is as the predicate says, and returns it. */
+  /** Waits until the predicate is true for a list, and returns it. */
   untilList(plural: string, selector: string, predicate: (objects: AnyObject[]) => boolean): Promise<AnyObject[]>;
 }
 
-/** Opens a new namespace, once it has the account that its Pods run under. */
+/** Creates a namespace, and waits for its default ServiceAccount, which its Pods need. */
 export async function openClusterSpace(cluster: Connection): Promise<ClusterSpace> {
   const namespace = await createNamespace(cluster);
   const pathOf = (plural: string, name?: string) => {
@@ -111,7 +111,7 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
   };
 }
 
-/** A template of Pods with this label. */
+/** Returns a pod template with the label `app`. */
 export function podTemplate(
   app: string,
   options: { image?: string; spec?: object; annotations?: object } = {},
@@ -123,12 +123,12 @@ export function podTemplate(
   };
 }
 
-/** A number in the status of an object. */
+/** Returns a number in the status of an object. Default: 0 */
 export function countIn({ status }: AnyObject, field: string): number {
   return Number(status?.[field] ?? 0);
 }
 
-/** `type status reason` of each condition. */
+/** Returns `type status reason` for each condition. */
 export function conditionsOf({ status }: AnyObject): string[] {
   const conditions = (status?.["conditions"] ?? []) as { type: string; status: string; reason: string }[];
   return conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);

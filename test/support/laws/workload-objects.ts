@@ -14,7 +14,7 @@ import {
 const REVISION = "deployment.kubernetes.io/revision";
 const HISTORY = "deployment.kubernetes.io/revision-history";
 
-/** Declares what the objects look like that the controllers of workloads make. */
+/** Declares invariants of the objects that workload controllers create. */
 export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);

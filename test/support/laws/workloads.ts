@@ -4,7 +4,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { type Condition, RESTRAINT_MS } from "./cluster-steps.js";
 
-/** Declares the laws of workloads that become ready; a real cluster obeys them only where it has nodes. */
+/** Declares invariants of workloads that become ready, which a real cluster does only if it has nodes. */
 export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   const podTemplate = (restartPolicy = "Always") => ({
     metadata: { labels: { app: "web" } },
@@ -134,7 +134,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
 
 let workloads = 0;
 
-/** Creates a workload in the namespace default; its path. */
+/** Creates a workload in the namespace default, and returns its path. */
 async function createWorkload(cluster: Connection, versionAndPlural: string, spec: object): Promise<string> {
   const [apiVersion = "", plural = ""] = versionAndPlural.split(" ");
   const path = `/${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}/namespaces/default/${plural}`;
@@ -164,7 +164,7 @@ function settled(cluster: Connection, path: string, values: Record<string, unkno
   });
 }
 
-/** The status without what differs from run to run; conditions as one text each. */
+/** Returns the status without values that differ between runs; conditions are formatted as strings. */
 function withoutTimes({ conditions, ...status }: Record<string, unknown>): Record<string, unknown> {
   const texts = (conditions as Condition[]).map(({ type, status, reason, message }) =>
     [type, status, reason, message.replace(/ "[^"]*"/, "")].join(" "),

@@ -1,11 +1,11 @@
-// Where the programs of a real control plane come from. The first hit wins, as with envtest: TEST_ASSET_KUBE_APISERVER and its
-// like (a full path), $KUBEBUILDER_ASSETS, what test/control-plane/build.ts put into the cache, /usr/local/kubebuilder/bin.
+// Finds the binaries of a real control plane. As in envtest, the first match is used: TEST_ASSET_KUBE_APISERVER and the like (a full path),
+// $KUBEBUILDER_ASSETS, the cache that test/control-plane/build.ts fills, and /usr/local/kubebuilder/bin.
 import { accessSync, constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
 import { userCache } from "./user-cache.js";
 
-/** The programs of a control plane, with the Go package that each is built from. */
+/** The binaries of a control plane, with the Go packages to build them from. */
 export const binaryPackages = {
   etcd: "go.etcd.io/etcd/server/v3",
   "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -13,15 +13,15 @@ export const binaryPackages = {
   kubectl: "k8s.io/kubernetes/cmd/kubectl",
 } as const;
 
-/** Programs that a few tests need besides and are skipped without, with the Go package and the folder of the module that pins it. */
+/** Additional tools that a few tests need and are skipped without, with the Go package, and the folder of the module that pins it. */
 export const toolPackages = {
   helm: { package: "helm.sh/helm/v4/cmd/helm", module: "test/control-plane/helm" },
 } as const;
 
-/** The name of a program of the control plane, or of a tool. */
+/** The name of a binary of the control plane, or of a tool. */
 export type BinaryName = keyof typeof binaryPackages | keyof typeof toolPackages;
 
-/** The version of Kubernetes that test/control-plane/go.mod pins, with its leading "v". */
+/** Returns the version of Kubernetes that test/control-plane/go.mod pins, with its leading "v". */
 export function kubernetesVersion(): string {
   const goMod = readFileSync(join(repositoryRoot, "test/control-plane/go.mod"), "utf8");
   const version = /^\s*(?:require )?k8s\.io\/kubernetes (v\S+)/m.exec(goMod)?.[1];
@@ -29,12 +29,12 @@ export function kubernetesVersion(): string {
   return version;
 }
 
-/** The folder outside of the checkout in which built programs are kept. */
+/** Returns the cache folder of built binaries, outside of the checkout. */
 export function binaryCache(environment = process.env): string {
   return join(userCache(environment), "control-plane", kubernetesVersion());
 }
 
-/** The path of a program, or undefined when it is nowhere to be found. */
+/** Returns the path of a binary; undefined if it is not found. */
 export function findBinary(name: BinaryName, environment = process.env): string | undefined {
   const named = environment[`TEST_ASSET_${name.toUpperCase().replaceAll("-", "_")}`];
   const assets = environment["KUBEBUILDER_ASSETS"];
@@ -47,7 +47,7 @@ export function findBinary(name: BinaryName, environment = process.env): string 
   return candidates.find(isExecutable);
 }
 
-/** The path of a program; the error says how to get it. */
+/** Returns the path of a binary; throws an error with instructions if it is not found. */
 export function findBinaryOrThrow(name: BinaryName): string {
   const path = findBinary(name);
   if (path !== undefined) return path;

@@ -6,13 +6,13 @@ import { ControlPlanePool, type BorrowOptions } from "./control-plane-pool.js";
 import type { ControlPlane } from "./control-plane.js";
 import { LENDER, type Loan } from "./lend-control-planes.js";
 
-/** For a test file that runs without the runner. */
+/** The pool of a test file that is run directly, without the runner. */
 const ownPool = shared(() => Promise.resolve(new ControlPlanePool()));
 
 /**
- * Returns a control plane of the run in the state in which `startControlPlane` returns it; `close` gives it back.
+ * Returns a control plane of the test run in the same state as one of `startControlPlane`; `close` returns it to the pool.
  *
- * For a test that asks for no other options and does not look at the programs. Only resource versions show that it was used before.
+ * Tests can use it if they need no other options and do not inspect the processes. Only resourceVersions reveal that it has been used before.
  */
 export async function borrowControlPlane(options: BorrowOptions = {}): Promise<ControlPlane> {
   const path = process.env[LENDER];

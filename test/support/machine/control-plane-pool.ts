@@ -1,22 +1,22 @@
-// Control planes that are used one after the other: to start one takes seconds of both cores, and to empty one a fraction of a second.
+// A pool of control planes that tests reuse: starting one takes seconds on two cores, and resetting one takes a fraction of a second.
 import { apiRequest } from "../api/api-request.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { startControlPlane, type ControlPlane, type StartedControlPlane } from "./control-plane.js";
 
-/** What a borrowed control plane has beside etcd and kube-apiserver. */
+/** The additional programs of a borrowed control plane. */
 export interface BorrowOptions {
-  /** The controllers that run until it is given back. Where there are any, a Pod needs a ServiceAccount. */
+  /** The controllers to run until the control plane is returned. If there are any, Pods need a ServiceAccount. */
   readonly controllerNames?: readonly string[];
 }
 
-/** A control plane that can be emptied. */
+/** A control plane that can be reset. */
 interface PooledPlane {
   readonly plane: StartedControlPlane;
-  /** Whether a Pod needs a ServiceAccount, which only a restart changes. */
+  /** Whether Pods need a ServiceAccount, which only a restart can change. */
   readonly hasAccounts: boolean;
-  /** What was stored before the first test. */
+  /** The keys and values of etcd before the first test. */
   readonly initial: ReadonlyMap<string, Stored>;
-  /** The names of the groups that were served. */
+  /** The API groups that were served before the first test. */
   readonly groups: ReadonlySet<string>;
 }
 
@@ -26,20 +26,23 @@ interface Stored {
   readonly revision: string;
 }
 
-// The API server keeps what it derives from these for a while after they are gone.
+// The API server caches data that is derived from these objects for a while after their deletion.
 const REMEMBERED = /^\/registry\/(?:validating|mutating|resourcequotas)/;
-// The API server writes these by itself.
+// Objects that the API server writes by itself.
 const ITS_OWN = /^\/registry\/(?:masterleases|leases\/kube-system|apiregistration\.k8s\.io)\//;
 const QUIET_MS = 300;
-// One takes 400 MB.
+// A control plane takes 400 MB.
 const MOST_IDLE = 3;
 
-/** Starts control planes, and keeps those that are given back for the next borrower. */
+/** Starts control planes, and keeps returned ones for reuse. */
 export class ControlPlanePool implements AsyncDisposable {
   readonly #idle: PooledPlane[] = [];
   #isClosed = false;
 
-  /** Returns a control plane in the state in which `startControlPlane` returns it; `close` gives it back. Only resource versions show that it was used before. */
+  /**
+   * Returns a control plane in the same state as one of `startControlPlane`; `close` returns it to the pool. Only resourceVersions reveal that it has
+   * been used before.
+   */
   async borrow({ controllerNames = [] }: BorrowOptions = {}): Promise<ControlPlane> {
     const pooled = await this.#take(controllerNames.length > 0);
     const controllers = controllerNames.length > 0 ? pooled.plane.startControllers(controllerNames) : undefined;
@@ -75,7 +78,7 @@ export class ControlPlanePool implements AsyncDisposable {
 async function startPooled(hasAccounts: boolean): Promise<PooledPlane> {
   const plane = await startControlPlane({ serviceAccountAdmission: hasAccounts });
   try {
-    // It creates roles, namespaces and more after it has said that it is ready.
+    // The API server creates roles, namespaces, and other objects after it reports to be ready.
     let last = { size: -1, at: 0 };
     let initial = new Map<string, Stored>();
     await waitFor("the API server creates nothing more", async () => {
@@ -89,7 +92,7 @@ async function startPooled(hasAccounts: boolean): Promise<PooledPlane> {
     throw error;
   }
 }
-/** Removes what is not as it was at first; false if the server would remember some of it. */
+/** Resets etcd to its initial state; returns false if the API server may still have cached data of deleted objects. */
 async function empty({ plane, initial, groups }: PooledPlane): Promise<boolean> {
   const stored = await readAll(plane);
   if ([...stored.keys()].some((key) => !initial.has(key) && REMEMBERED.test(key))) return false;
@@ -97,7 +100,7 @@ async function empty({ plane, initial, groups }: PooledPlane): Promise<boolean> 
   const changed = [...initial].filter(
     ([key, { revision }]) => stored.get(key)?.revision !== revision && !ITS_OWN.test(key),
   );
-  // Definitions last, so that no object is read without its definition.
+  // Delete CRDs last, so that no object is read without its CRD.
   const definitions = added.filter((key) => key.includes("/customresourcedefinitions/"));
   const objects = added.filter((key) => !definitions.includes(key));
   for (const key of [...objects, ...definitions]) await etcd(plane, "deleterange", { key: encode(key) });
@@ -121,7 +124,7 @@ async function readAll(plane: ControlPlane): Promise<Map<string, Stored>> {
   );
 }
 
-/** Calls etcd through its gateway for JSON. */
+/** Calls etcd through its JSON gateway. */
 async function etcd({ etcdUrl }: ControlPlane, method: string, body: object): Promise<unknown> {
   const response = await fetch(`${etcdUrl}/v3/kv/${method}`, { method: "POST", body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`etcd answers ${response.status} to ${method}: ${await response.text()}`);

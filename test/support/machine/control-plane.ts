@@ -1,5 +1,5 @@
-// A real control plane for tests: etcd and kube-apiserver, on loopback, ready in about three seconds. What envtest does, with
-// one authority of its own and a static token instead of client certificates.
+// A real control plane for tests: etcd and kube-apiserver on the loopback address, ready in about three seconds. Similar to envtest, but with a
+// single CA, and with a static token instead of client certificates.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiRequest, type Connection } from "../api/api-request.js";
@@ -10,49 +10,49 @@ import { freePorts } from "./free-ports.js";
 import { writeKubeconfig } from "../api/kubeconfig.js";
 import { createProcessGroup, type ProcessGroup, type Program } from "./process-group.js";
 
-/** A control plane that runs until it is closed or the process ends. */
+/** A control plane that runs until it is closed or the process exits. */
 export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
   readonly ca: string;
-  /** The path of a kubeconfig file for the administrator. */
+  /** The path of a kubeconfig of the administrator. */
   readonly kubeconfig: string;
-  /** Where the requests of service accounts are written down; absent unless that was asked for. */
+  /** The path of the audit log of service accounts; undefined unless `audited` is set. */
   readonly auditLog?: string;
-  /** Where etcd listens, with what the API server stores. */
+  /** The URL of etcd, which contains the objects of the API server. */
   readonly etcdUrl: string;
-  /** The process numbers, for measuring. */
+  /** The process ids, for measurements. */
   readonly pids: { etcd: number; apiserver: number };
   close(): Promise<void>;
 }
 
-/** A control plane whose controllers can be started and stopped while it runs. */
+/** A control plane whose controllers can be started and stopped while it is running. */
 export interface StartedControlPlane extends ControlPlane {
   startControllers(names: readonly string[]): Program;
 }
 
-/** What to start beside etcd and kube-apiserver. */
+/** The options of a control plane. */
 export interface ControlPlaneOptions {
-  /** Starts kube-controller-manager with its garbage collector and its namespace controller. */
+  /** Whether to start kube-controller-manager with the garbage collector and the namespace controller. Default: false */
   controllers?: boolean;
-  /** Names of the controllers to start instead of those two. */
+  /** The controllers to start instead of these two. */
   controllerNames?: string[];
-  /** Whether a Pod needs a ServiceAccount. Default: true if the controller runs that creates those of namespaces. */
+  /** Whether Pods need a ServiceAccount. Default: true if the controller that creates those of namespaces is started */
   serviceAccountAdmission?: boolean;
-  /** Writes down the requests of service accounts. */
+  /** Whether to write an audit log of the requests of service accounts. Default: false */
   audited?: boolean;
-  /** Admission plugins besides those that are on by default. */
+  /** Admission plugins to enable in addition to the default ones. */
   admissionPlugins?: string[];
-  /** Syncs every write to the disk; tests need no such thing. */
+  /** Whether to sync each write to disk. Default: false */
   isDurable?: boolean;
-  /** Versions to serve beside those that are on by default: `api/all=true`. */
+  /** Additional API versions to serve, such as `api/all=true`. */
   runtimeConfig?: string;
 }
 
 const START_TIMEOUT_MS = 60_000;
 const ATTEMPTS = 3;
 
-/** Starts a control plane and waits until it is ready for the first request. */
+/** Starts a control plane, and waits until it accepts requests. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<StartedControlPlane> {
   for (let attempt = 1; ; attempt++) {
     const group = await createProcessGroup("gen-operator-control-plane-");
@@ -60,7 +60,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       return await startIn(group, options);
     } catch (error) {
       await group.close();
-      // Another process can take a port between the moment we learn its number and the moment a program listens on it.
+      // Another process may listen on a port after it was found to be free, so try again.
       if (attempt === ATTEMPTS || !String(error).includes("address already in use")) throw error;
     }
   }
@@ -137,7 +137,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
 
 const TOKEN = "admin-token";
 
-// The first rule that fits decides. A watch is written down when it begins.
+// The first matching rule applies. A watch is logged when it starts.
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -173,7 +173,7 @@ async function ready(connection: Connection, programs: Program[]): Promise<void>
     return (await statusOf(connection, "/readyz")) === 200;
   };
   await waitFor("kube-apiserver is ready", isReady, { timeoutMs: START_TIMEOUT_MS, intervalMs: 50 });
-  // Namespaces are created a moment after the server calls itself ready.
+  // The API server creates its namespaces a moment after it reports to be ready.
   await waitFor(
     "namespace default exists",
     async () => (await statusOf(connection, "/api/v1/namespaces/default")) === 200,

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from "node:net";
 
-/** Returns numbers of ports that were free a moment ago; held together, so that they differ. */
+/** Returns different free ports. Another process may use them before the caller does. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from(

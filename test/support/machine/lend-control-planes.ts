@@ -1,5 +1,6 @@
-// One pool of control planes for all processes of a run. The runner lends them through a socket, and a test process borrows from it. A connection is one
-// loan: a line with the options, and a line with the control plane or the error. Its end gives the control plane back, also when the process dies.
+// Shares a pool of control planes between all processes of a test run. The runner listens on a socket, and test processes connect to it to borrow
+// one. Each connection is a loan: the client sends a line with the options, and receives a line with the control plane or an error. Closing the
+// connection, which also happens if the process exits, returns the control plane.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
@@ -12,16 +13,16 @@ import type { ControlPlane } from "./control-plane.js";
 /** The environment variable with the path of the socket. */
 export const LENDER = "TEST_CONTROL_PLANE_SOCKET";
 
-/** What the lender answers. */
+/** The response of the lender. */
 export type Loan = { readonly plane: Omit<ControlPlane, "close" | typeof Symbol.asyncDispose> } | { error: string };
 
-/** Lends control planes until it is disposed of. */
+/** Lends control planes until it is disposed. */
 export interface Lender extends AsyncDisposable {
   /** The path of the socket. */
   readonly path: string;
 }
 
-/** Starts to lend control planes. The first one is started when a test asks for it. */
+/** Starts lending control planes. They are started on demand. */
 export async function lendControlPlanes(): Promise<Lender> {
   const pool = new ControlPlanePool();
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-planes-"));
@@ -46,7 +47,7 @@ export async function lendControlPlanes(): Promise<Lender> {
 
 async function lend(socket: Socket, pool: ControlPlanePool): Promise<void> {
   const closed = new Promise<void>((done) => socket.once("close", () => done()));
-  // The end of a process can reset the connection.
+  // The connection may be reset when a process exits.
   socket.on("error", () => {});
   const [line] = (await Promise.race([once(createInterface(socket), "line"), closed])) ?? [];
   if (line === undefined) return;

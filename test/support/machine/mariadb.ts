@@ -1,4 +1,4 @@
-// A MariaDB server of a test's own: a process in a folder that goes with it, and never a service of the system.
+// A MariaDB server for a test: a process with a temporary folder, never a system service.
 import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -9,20 +9,20 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { freePorts } from "./free-ports.js";
 import { createProcessGroup, type ProcessGroup, type Program } from "./process-group.js";
 
-/** Who logs in, and with what. */
+/** The credentials of a user, and the database to use. */
 export interface MariaDbLogin {
   readonly user: string;
   readonly password: string;
   readonly database?: string;
 }
 
-/** A server that a test may stop and start again; what it holds stays until it is disposed. */
+/** A server that tests can stop and start again. Its data is kept until it is disposed. */
 export interface MariaDb extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
-  /** Who may do everything. */
+  /** The credentials of a user with all privileges. */
   readonly administrator: MariaDbLogin;
-  /** Runs a statement, as the administrator unless somebody else is stated; returns its rows. */
+  /** Runs a statement, by default as the administrator, and returns its rows. */
   query(sql: string, values?: readonly unknown[], login?: MariaDbLogin): Promise<RowDataPacket[]>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -31,12 +31,12 @@ export interface MariaDb extends AsyncDisposable {
 const HOST = "127.0.0.1";
 const INIT_FILE = "init.sql";
 const ADMINISTRATOR: MariaDbLogin = { user: "administrator", password: "it's \\ safe" };
-/** Where packages put the programs, also those that are not on everybody's path. */
+/** The folders in which packages install the programs, including those that are often missing in PATH. */
 const FOLDERS = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
-/** Nothing has to survive. */
+/** Options that trade durability for speed. */
 const FAST = ["--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0"];
 
-/** Says why no server can be started here; undefined if one can. */
+/** Returns why no server can be started on this machine; undefined if one can. */
 export function problemWithMariaDb(): string | undefined {
   const missing = ["mariadbd", "mariadb-install-db", "my_print_defaults"].filter((name) => find(name) === undefined);
   if (missing.length === 0) return undefined;
@@ -83,7 +83,7 @@ function createServer(group: ProcessGroup, port: number): MariaDb {
   };
 }
 
-/** Creates the system tables, and says what is done at each start. */
+/** Creates the system tables, and the file of statements to run at each start. */
 async function install({ folder }: ProcessGroup): Promise<void> {
   const rootByPassword = "--auth-root-authentication-method=normal";
   const flags = ["--no-defaults", ...asUser(), rootByPassword, "--skip-test-db", "--skip-name-resolve", ...FAST];
@@ -114,12 +114,12 @@ function argumentsOf({ folder }: ProcessGroup, port: number): string[] {
   ];
 }
 
-// The server refuses to run as root unless it is told to.
+// The server refuses to run as root without this option.
 function asUser(): string[] {
   return process.getuid?.() === 0 ? ["--user=root"] : [];
 }
 
-// A new server writes some hundred small files, each of which it waits for.
+// A new server writes hundreds of small files and syncs each of them, so use a file system in memory.
 function memoryFolder(): string | undefined {
   return isThere("/dev/shm", constants.W_OK | constants.X_OK) ? "/dev/shm" : undefined;
 }

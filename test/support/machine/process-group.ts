@@ -1,5 +1,5 @@
-// Programs that a test starts, in process groups of their own, with a folder of their own. They end with `close()`, and also
-// when the test process ends in any way, SIGKILL included: a small shell outside of it waits for the end of a pipe.
+// Runs programs of a test in separate process groups with a temporary folder. They are stopped by `close()`, and killed if the test process exits in
+// any way, including SIGKILL: a separate shell waits for the end of a pipe.
 import { spawn, type ChildProcess } from "node:child_process";
 import { openSync, closeSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const STOP_TIMEOUT_MS = 10_000;
 
-/** Reads process group numbers, one a line; "0" forgets them. At the end of its input it kills them and removes the folder. */
+/** Reads process group ids, one per line; "0" clears the list. At the end of its input, it kills the groups and removes the folder. */
 const REAPER = `
 groups=
 while read -r group; do
@@ -18,25 +18,25 @@ for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }
 `;
 
-/** A program that runs in a process group of its own. */
+/** A program in its own process group. */
 export interface Program {
   readonly pid: number;
-  /** Why it is no longer running, with the end of its log; undefined while it runs. */
+  /** Returns why the program is no longer running, with the end of its log; undefined while it is running. */
   problem(): Promise<string | undefined>;
-  /** Ends it, and waits until it has ended; its group can start it again. */
+  /** Stops the program and waits for its exit. It can be started again in its ProcessGroup. */
   stop(): Promise<void>;
 }
 
-/** Programs that live and die together. */
+/** Programs that share a lifetime and a folder. */
 export interface ProcessGroup {
-  /** A folder that is removed at the end. */
+  /** A temporary folder, which `close` removes. */
   readonly folder: string;
   start(name: string, path: string, args: string[]): Program;
-  /** Ends the programs, the latest first, and removes the folder. */
+  /** Stops the programs in reverse order of their start, and removes the folder. */
   close(): Promise<void>;
 }
 
-/** Creates an empty group whose folder's name starts with `prefix`; the folder is a temporary one unless `parent` says otherwise. */
+/** Creates an empty group. The name of its folder, in `parent`, starts with `prefix`. */
 export async function createProcessGroup(prefix: string, parent = tmpdir()): Promise<ProcessGroup> {
   const folder = await mkdtemp(join(parent, prefix));
   const reaper = spawn("sh", ["-c", REAPER, "reaper", folder], {
@@ -70,7 +70,7 @@ function spawnLogged(path: string, args: string[], logFile: string): ChildProces
   const log = openSync(logFile, "w");
   try {
     const child = spawn(path, args, { detached: true, stdio: ["ignore", log, log] });
-    // Without a listener a program that cannot be started would end the test process.
+    // Without a listener, a program that fails to start would crash the test process.
     child.on("error", () => {});
     return child;
   } finally {

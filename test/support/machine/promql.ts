@@ -1,16 +1,16 @@
 import { parser } from "@prometheus-io/lezer-promql";
 
-/** What an expression of Prometheus reads. */
+/** The names in a PromQL expression. */
 export interface PromqlNames {
-  /** The names of its series, such as `workqueue_depth` or `a_seconds_bucket`. */
+  /** The names of series, such as `workqueue_depth` or `a_seconds_bucket`. */
   readonly series: ReadonlySet<string>;
-  /** The names of labels that it selects or groups by. */
+  /** The names of the labels that the expression selects or groups by. */
   readonly labels: ReadonlySet<string>;
 }
 
-/** Reads the names in an expression; throws with the place of a syntax error. */
+/** Extracts the names in a PromQL expression; throws an error with the column of a syntax error. */
 export function readPromql(expression: string): PromqlNames {
-  // Grafana puts a duration here, before Prometheus sees the expression.
+  // Grafana replaces this variable by a duration before Prometheus evaluates the expression.
   const text = expression.replaceAll("$__rate_interval", "5m");
   const [series, labels] = [new Set<string>(), new Set<string>()];
   parser.parse(text).iterate({

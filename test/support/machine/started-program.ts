@@ -5,16 +5,16 @@ import { repositoryRoot } from "../repository.js";
 
 const WAIT = { timeoutMs: 40_000 };
 
-/** A program that goes on until it is stopped. */
+/** A program that runs until it is stopped. */
 export interface StartedProgram extends AsyncDisposable {
   readonly pid: number;
-  /** Resolves to its exit code. */
+  /** Resolves to the exit code; null if it was killed by a signal. */
   readonly ended: Promise<number | null>;
-  /** All that it has printed. */
+  /** Returns the output so far. */
   output(): string;
-  /** Waits until something is printed that was not there at the last `see`. */
+  /** Waits until the output since the last `see` contains a text or matches a pattern. */
   see(text: string | RegExp): Promise<void>;
-  /** Asks for its end, as Ctrl+C does. */
+  /** Sends SIGINT, as Ctrl+C does. */
   stop(): void;
 }
 
@@ -23,17 +23,16 @@ export function startProgram(folder: string, ...args: readonly string[]): Starte
   return startCommand(folder, [process.execPath, join(repositoryRoot, "generator/bin/gen-operator.js"), ...args]);
 }
 
-/** Starts a command in a folder. */
 export function startCommand(folder: string, command: readonly string[], env = process.env): StartedProgram {
   const [program = "", ...args] = command;
   const child = spawn(program, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const { pid = 0 } = child;
-  // Ctrl+C reaches the whole group: npm does not pass it on.
+  // Ctrl+C signals the whole process group, because npm does not forward signals.
   const signal = (name: NodeJS.Signals) => {
     try {
       process.kill(-pid, name);
     } catch {
-      // All of it has ended.
+      // The processes have already exited.
     }
   };
   let output = "";
