@@ -9,24 +9,24 @@ import { packageFile } from "../package-file.js";
 import { PlainFolders, isDirectory, listCrdFiles, listSourceFiles, listSpecFiles } from "../read/project-files.js";
 import { type Stage, StageCache, type StageResults, digestOf } from "../stage.js";
 
-/** The last run that wrote a project, or found it as it would have written it. */
+/** The record of the last run that wrote a project, or found it up to date. */
 interface RunRecord {
-  /** The digest of all inputs. */
+  /** Digest of all inputs. */
   readonly inputs: string;
-  /** Inputs that a spec names, and no folder shows. */
+  /** Inputs that a spec references by name, and that are not found by listing folders. */
   readonly named: readonly string[];
-  /** What was wrong with the project, and is so as long as the inputs are the same. */
+  /** Diagnostics of the run, which stay valid while the inputs are unchanged. */
   readonly diagnostics: readonly Diagnostic[];
-  /** What a run says besides. */
+  /** Notes of the run. */
   readonly notes: readonly string[];
-  /** The digests of the generated files, and of the manifest, by path. */
+  /** Digests of the generated files and the manifest, by path. */
   readonly generated: { readonly [path: string]: string };
   readonly stubs: readonly string[];
-  /** What is known of inputs and generated files, so that they need not be read. */
+  /** Known digests of inputs and generated files, which need not be read again. */
   readonly known: KnownFiles;
 }
 
-/** A run of which nothing is left to do: all files are as it would write them. */
+/** A run whose inputs and outputs are unchanged. */
 export interface UnchangedRun {
   readonly diagnostics: readonly Diagnostic[];
   readonly notes: readonly string[];
@@ -34,12 +34,12 @@ export interface UnchangedRun {
   readonly stubs: readonly string[];
 }
 
-/** What came of a run. */
+/** The result of a run to record. */
 interface FinishedRun {
-  /** Inputs that a spec names. */
+  /** Inputs that a spec references by name. */
   readonly named: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
-  /** What it says besides. Default: nothing */
+  /** Notes of the run. Default: none */
   readonly notes?: readonly string[];
   readonly files: readonly {
     readonly path: string;
@@ -51,7 +51,7 @@ interface FinishedRun {
 
 const RUN_FILE = "run.json";
 
-/** What the last run of a project found out, and how its inputs are now. */
+/** The record of the last run of a project, compared with the current state of its inputs. */
 export class RunMemory {
   readonly #root: string;
   readonly #record: RunRecord | undefined;
@@ -74,26 +74,26 @@ export class RunMemory {
     this.#digests = digests;
   }
 
-  /** Opens the memory of a project, before a run reads its first input; the manifest lists the files of the last one. */
+  /** Reads the record of a project and takes a snapshot of its inputs, before the run reads any of them. The manifest lists the generated files. */
   static async open(root: string, manifestPath: string): Promise<RunMemory> {
     const record = (await readMemoryFile(root, RUN_FILE)) as RunRecord | undefined;
-    // A file that the spec named before may be gone with the spec that named it.
+    // A referenced file may have been deleted together with the reference.
     const digests = new FileDigests(root, record?.known);
     const inputs = (await takeSnapshot(root, record?.named ?? [], digests)) ?? (await takeSnapshot(root, [], digests));
     return new RunMemory([root, manifestPath], record, [inputs, digests]);
   }
 
-  /** Returns the digest of an input as it was when the memory was opened; undefined if it was none. */
+  /** Returns the digest of an input when the record was opened; undefined if it was not an input. */
   inputDigestOf(path: string): string | undefined {
     return this.#inputs?.get(path)?.digest;
   }
 
-  /** What the files of the project hold. */
+  /** Digests of the files of the project. */
   get digests(): FileDigests {
     return this.#digests;
   }
 
-  /** Returns the last run if it had the same inputs, and all its files are still as it left them. */
+  /** Returns the last run if its inputs and outputs are unchanged. */
   unchangedRun(): UnchangedRun | undefined {
     const record = this.#record;
     if (record === undefined || this.#inputs === undefined) return undefined;
@@ -101,14 +101,14 @@ export class RunMemory {
     try {
       return this.#isIntact(record) ? unchangedRunOf(record, this.#manifestPath) : undefined;
     } catch {
-      // A whole run says what is wrong.
+      // A full run reports the problem.
       return undefined;
     }
   }
 
   #isIntact({ generated, stubs }: RunRecord): boolean {
     const folders = new PlainFolders(this.#root);
-    // What a killed process has left is deleted by the next run.
+    // A full run deletes temporary files that a killed process has left.
     if ([".", dirname(this.#manifestPath)].some((folder) => hasTemporaryFiles(join(this.#root, folder)))) return false;
     const isAsWritten = ([path, digest]: [string, string]) => {
       const stats = folders.statsOf(path);
@@ -117,13 +117,13 @@ export class RunMemory {
     return Object.entries(generated).every(isAsWritten) && stubs.every((path) => folders.hasFile(path));
   }
 
-  /** Remembers a run, unless an input was changed while it ran. */
+  /** Records a run, unless an input has changed while it ran. */
   async remember({ named, diagnostics, notes = [], files }: FinishedRun, options: MemoryFileOptions): Promise<void> {
     const inputs = await takeSnapshot(this.#root, named, this.#digests);
     if (inputs === undefined || this.#inputs === undefined || !this.#isSame(inputs, this.#inputs)) return;
     const own = files.filter(({ owner }) => owner === "generator");
     const manifest = this.#manifest;
-    // What a run says may depend on what the one before has listed.
+    // The diagnostics of a run may depend on the manifest that it started with.
     if (manifest === undefined || new PlainFolders(this.#root).digestOf(this.#manifestPath) !== manifest) return;
     const generated = Object.fromEntries([
       ...own.map((file) => [file.path, file.digest ?? digestOf(file.content)] as const),
@@ -137,18 +137,18 @@ export class RunMemory {
     await writeMemoryFile(this.#root, [RUN_FILE, record], options);
   }
 
-  /** Keeps what an unchanged run has learnt of files: what was just written when it was remembered is not read again from now on. */
+  /** Stores digests learned by an unchanged run: files written shortly before they were recorded need not be read again. */
   async keep(): Promise<void> {
     if (this.#record === undefined || this.#inputs === undefined || !this.#digests.hasLearnt) return;
     const known = this.#digests.knownOf([...this.#inputs.keys(), ...Object.keys(this.#record.generated)]);
     await writeMemoryFile(this.#root, [RUN_FILE, { ...this.#record, known }], { creates: false });
   }
 
-  /** Tells whether the run has read what a snapshot after it says. */
+  /** Returns whether the inputs in a later snapshot are those that the run has read. */
   #isSame(after: InputSnapshot, before: InputSnapshot): boolean {
     const isUnchanged = [...after].every(([path, { stamp, changedAt, digest }]) => {
       const earlier = before.get(path);
-      // The run itself has found that the spec names it.
+      // The run itself found that the spec references this file.
       if (earlier === undefined) return changedAt < this.#openedAt - CLOCK_TICK_MS;
       return earlier.stamp === stamp && earlier.digest === digest;
     });
@@ -160,30 +160,30 @@ function unchangedRunOf({ generated, stubs, diagnostics, notes = [] }: RunRecord
   return { diagnostics, notes, generated: Object.keys(generated).filter((path) => path !== manifestPath), stubs };
 }
 
-/** The times of files are less exact than the clock. */
+/** File timestamps are less precise than the clock. */
 const CLOCK_TICK_MS = 50;
 
 function hasTemporaryFiles(folder: string): boolean {
   return readdirSync(folder).some((name) => name.endsWith(".gen-operator"));
 }
 
-/** The state of a file that `generate` reads. */
+/** The state of an input file. */
 interface FileState {
-  /** Changes whenever the file is written. */
+  /** Changes with every write of the file. */
   readonly stamp: string;
   readonly changedAt: number;
   readonly digest: string;
 }
 
-/** Files that say what the project is called and which types its code sees; npm writes the last one with every installation. */
+/** Files that determine the name of the project and the types that its code imports. npm updates the last one with every installation. */
 const PACKAGE_FILES = ["package.json", "tsconfig.json", "node_modules/.package-lock.json"];
 
-/** The files that `generate` reads, as they were at one moment. */
+/** The states of all input files at one moment. */
 type InputSnapshot = ReadonlyMap<string, FileState>;
 
 /**
- * Takes a snapshot of all files that `generate` reads; `named` are those that a spec names, and no folder shows. Undefined if there is
- * anything in the place of a file that is none: what comes of that is no matter of contents.
+ * Takes a snapshot of all files that `generate` reads. `named` are files that a spec references by name. Undefined if an input is not a regular file,
+ * in which case the result does not only depend on contents.
  */
 async function takeSnapshot(
   root: string,
@@ -194,7 +194,7 @@ async function takeSnapshot(
   const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]).catch(
     () => undefined,
   );
-  // A whole run says which folder cannot be listed.
+  // A full run reports which folder cannot be listed.
   if (lists === undefined) return undefined;
   const optional = [...PACKAGE_FILES, CRDS_KUSTOMIZATION].filter((path) => exists(join(root, path)));
   const paths = new Set([...lists.flat(), ...named, ...optional]);
@@ -207,7 +207,7 @@ async function takeSnapshot(
   return states;
 }
 
-/** Returns a text that stands for what all files of a snapshot say, with the name that a project without a package has. */
+/** Returns a digest of the contents of a snapshot, and of the folder name, which is the project's name if it has no package.json. */
 function digestOfSnapshot(root: string, snapshot: InputSnapshot): string {
   const files = [...snapshot].map(([path, { digest }]) => `${path} ${digest}`).sort();
   return digestOf(basename(resolve(root)), ...files);
@@ -227,15 +227,15 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** What files held when they were read, by path: the state of the file that tells a later write, and the digest of its content. */
+/** Digests of files when they were last read, by path, with a stamp that changes with later writes. */
 type KnownFiles = { readonly [path: string]: readonly [stamp: string, digest: string] };
 
 /**
- * Tells what the files of a project hold, and reads only those that may have changed since an earlier run read them.
+ * Computes digests of project files, and only reads files that may have changed since an earlier run.
  *
- * A file is taken for unchanged only if its inode, its size and both its times are those of then. No program can set the time of change, and
- * replacing a file gives another inode. A file that was written shortly before it was read is not remembered: a second write within the same
- * tick of the file system would change neither its times nor, maybe, its size.
+ * A file counts as unchanged if its inode, size, mtime, and ctime are unchanged: programs cannot set the ctime, and replacing a file changes the
+ * inode. The digest of a file that was written shortly before it was read is not stored, because a second write within the same tick of the file
+ * system could leave its times and size unchanged.
  */
 export class FileDigests {
   readonly #root: string;
@@ -249,7 +249,7 @@ export class FileDigests {
     this.#now = now;
   }
 
-  /** Returns the digest of a file that was found in this state. */
+  /** Returns the digest of a file with the given state. */
   digestOf(path: string, stats: Stats): string {
     const stamp = stampOf(stats);
     const [knownStamp, knownDigest] = this.#known.get(path) ?? [];
@@ -262,12 +262,12 @@ export class FileDigests {
     return digest;
   }
 
-  /** Whether a later run has to read fewer files than this one had to. */
+  /** True if digests were computed that a later run can reuse. */
   get hasLearnt(): boolean {
     return this.#hasLearnt;
   }
 
-  /** Returns what is known of some files. */
+  /** Returns the stored digests of the given files. */
   knownOf(paths: Iterable<string>): KnownFiles {
     const known = [...paths].flatMap((path) => {
       const file = this.#known.get(path);
@@ -277,25 +277,25 @@ export class FileDigests {
   }
 }
 
-/** Returns a text that changes whenever a file is written or replaced. */
+/** Returns a string that changes whenever a file is written or replaced. */
 export function stampOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
   return [dev, ino, size, mtimeMs, ctimeMs].join(" ");
 }
 
-/** Tells whether a write from now on shows in the times of a file. FAT counts in two seconds. */
+/** Returns whether a later write is guaranteed to change the times of the file. FAT has a resolution of two seconds. */
 function isSettled({ mtimeMs, ctimeMs }: Stats, now: number): boolean {
   return Math.max(mtimeMs, ctimeMs) < now - 2_500;
 }
 
 const STAGES_FILE = "stages.json";
 
-/** How results are stored. */
+/** Options of {@link StoredStages.store}. */
 interface StoreOptions extends MemoryFileOptions {
-  /** Whether the run has come to its end; one that stopped at an error says nothing of what it did not come to. */
+  /** True if the run completed. A run that stopped at an error has not used the results of later stages. */
   readonly isWhole: boolean;
 }
 
-/** The results of the stages of the last run of a project. */
+/** The stage results of the last run of a project. */
 export class StoredStages {
   readonly #root: string;
   readonly #earlier: StageResults;
@@ -312,12 +312,12 @@ export class StoredStages {
     return new StoredStages(root, new Map(Object.entries(stored ?? {})));
   }
 
-  /** Wraps the stages of this run. */
+  /** Wraps the stages of the current run. */
   get stage(): Stage {
     return this.#cache.stage;
   }
 
-  /** Stores the results that this run has used. Those that no stage needs any more are dropped. */
+  /** Stores the results that this run has used, and drops unused ones after a complete run. */
   async store({ isWhole, ...options }: StoreOptions): Promise<void> {
     const { used } = this.#cache;
     const results = isWhole ? used : new Map([...this.#earlier, ...used]);
@@ -328,7 +328,7 @@ export class StoredStages {
 
 const CACHE_FOLDER = "node_modules/.cache/gen-operator";
 
-/** Reads what an earlier run of this generator has stored; undefined if there is nothing, or it is damaged or of another generator. */
+/** Reads a cache file of an earlier run; undefined if it is missing, damaged, or written by another version of the generator. */
 async function readMemoryFile(root: string, name: string): Promise<unknown> {
   try {
     const text = await readFile(join(root, CACHE_FOLDER, name), "utf8");
@@ -340,19 +340,19 @@ async function readMemoryFile(root: string, name: string): Promise<unknown> {
   }
 }
 
-/** How something is stored. */
+/** Options for writing a cache file. */
 interface MemoryFileOptions {
-  /** Whether a project without `node_modules` gets the folder. */
+  /** True to create `node_modules` in a project without one. */
   readonly creates: boolean;
 }
 
-/** Stores something for later runs, if that is possible. */
+/** Writes a cache file for later runs. Failures are ignored. */
 async function writeMemoryFile(
   root: string,
   [name, content]: readonly [name: string, content: unknown],
   { creates }: MemoryFileOptions,
 ): Promise<void> {
-  // Without one of them it is no project of npm's, and the folder would be a surprise.
+  // Without node_modules or package.json, it is not an npm project, and the folder would be unexpected.
   if (!existsSync(join(root, "node_modules")) && !(creates && existsSync(join(root, "package.json")))) return;
   const path = join(root, CACHE_FOLDER, name);
   const temporary = `${path}.${process.pid}`;
@@ -362,7 +362,7 @@ async function writeMemoryFile(
     await writeFile(temporary, `${headOf(body)}\n${body}`);
     await rename(temporary, path);
   } catch {
-    // Only the time of the next run depends on it.
+    // A missing cache only makes the next run slower.
     await rm(temporary, { force: true }).catch(() => undefined);
   }
 }
@@ -376,9 +376,9 @@ const require = createRequire(import.meta.url);
 let identity: string | undefined;
 
 /**
- * Returns a text that changes with the generator: its code, its data, the libraries that it loads, and Node.
+ * Returns a digest that changes with the generator: its code, its data, the libraries that it loads, and Node.js.
  *
- * A version alone does not tell builds of a checkout apart, so times and sizes of files count, too.
+ * Builds of a checkout have the same version, so sizes and times of files are included.
  */
 function generatorIdentity(): string {
   return (identity ??= digestOf(...partsOfGenerator()));
@@ -387,7 +387,7 @@ function generatorIdentity(): string {
 function partsOfGenerator(): string[] {
   const own = fileURLToPath(packageFile(""));
   const { dependencies = {}, devDependencies = {} } = packageAt(own);
-  // What it is developed with is a part of the published program, which has no sources.
+  // Development dependencies are bundled into the published package, which contains no sources.
   const loaded = existsSync(join(own, "src")) ? { ...dependencies, ...devDependencies } : dependencies;
   return [
     process.version,
@@ -395,7 +395,7 @@ function partsOfGenerator(): string[] {
     ...Object.keys(loaded).flatMap((name) => {
       const folder = locatePackage(name);
       if (folder === undefined) return [`${name} is missing`];
-      // Templates are read as they are; what is compiled has a file that tells when.
+      // Templates are read directly; the compiled packages have a build info file that changes with each build.
       if (name === "@gen-operator/templates") return stampsBelow(folder);
       const stamps = [stampOfPath(join(folder, "package.json")), stampOfPath(join(folder, "dist/.tsbuildinfo"))];
       return [name, packageAt(folder).version ?? "", ...stamps];
@@ -420,7 +420,7 @@ function locatePackage(name: string): string | undefined {
   return found === undefined ? undefined : realpathSync.native(found);
 }
 
-/** What is not part of a package when it runs, or only starts the program: npm changes the state of that whenever it links a package. */
+/** Parts of a package that are not loaded at run time, or only start the program: npm changes the times of `bin` when it links a package. */
 const NOT_RUN: ReadonlySet<string> = new Set(["node_modules", "src", "docs", "bin"]);
 
 function stampsBelow(folder: string): string[] {

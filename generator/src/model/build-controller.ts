@@ -60,17 +60,17 @@ import {
 } from "./resolved-project.js";
 import { IDENTITY_FIELDS, stateFieldOf } from "./schema.js";
 
-/** What an index may look at that leads from an object to the primaries that name it. */
+/** Names that the expressions of a `ref` may use, because the runtime indexes primaries by them. */
 const REFERENCE_NAMES: readonly ExpressionName[] = ["primary"];
 
 interface Tools {
   readonly parse: ParseExpression;
   readonly findKind: FindKind;
-  /** Is told where each expression is. */
+  /** Records the positions of each expression. */
   readonly positions: Map<ExpressionModel, (offset: number) => SourcePosition>;
 }
 
-/** Builds the model of a controller that broke no rule. */
+/** Builds the model of a controller that has passed all rules. */
 export function buildController(controller: ResolvedController, tools: Tools): ControllerModel {
   const { spec, primary, dependents } = controller;
   if (primary === undefined) throw new Error(`controller ${spec.name} has no primary`);
@@ -103,7 +103,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
       return [dependent.name, model];
     }),
   );
-  // What was outside of Kubernetes stays there, and nothing is to be done for it.
+  // External resources remain, and the runtime has nothing to do for them.
   const objects = controller.removed.filter(({ spec: { resource } }) => resource !== EXTERNAL);
   const removed = objects.map(({ name, spec: { resource: _kind, ...stated }, resource }) => {
     if (resource === undefined) throw new Error(`removed dependent ${name} has no kind`);
@@ -198,11 +198,11 @@ function buildExpression(
   return model;
 }
 
-/** What the model of a dependent is built with. */
+/** Context for building the model of a dependent. */
 interface DependentTools {
-  /** All that the dependent cannot exist without, in the order of their creation. */
+  /** Required dependencies, including transitive ones, in creation order. */
   readonly waitsFor: readonly string[];
-  /** All that it comes after, in the same order. */
+  /** All dependencies, including optional and transitive ones, in creation order. */
   readonly follows: readonly string[];
   readonly primary: ResourceModel;
   readonly moved: readonly MovedSpec[];
@@ -212,7 +212,7 @@ interface DependentTools {
   buildAgain(expression: string, path: YamlPath): ExpressionModel;
 }
 
-/** Builds the model of a dependent that broke no rule, without options that state the default. */
+/** Builds the model of a dependent that has passed all rules. Options that equal their default are omitted. */
 function buildDependent(dependent: ResolvedDependent, tools: DependentTools): DependentModel {
   const node = nodeOf(dependent, tools);
   const { external } = dependent.spec;
@@ -367,10 +367,10 @@ function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): Ex
   return { kind: "schema", schema: file.schema };
 }
 
-/** Builds the filters that are stated in one place. */
+/** Builds the filters at a path of a spec. */
 type BuildFilters = (filters: FiltersSpec | undefined, path: YamlPath) => FiltersModel;
 
-/** Builds the model of an event source that broke no rule. */
+/** Builds the model of an event source that has passed all rules. */
 function buildEventSource(
   source: ResolvedEventSource,
   buildFilters: BuildFilters,
@@ -385,12 +385,12 @@ function buildEventSource(
   return Object.freeze({ kind: "inbound", name });
 }
 
-/** Returns how often something is polled, in the words of the runtime. */
+/** Returns a polling schedule with the option names of the runtime, in milliseconds. */
 function scheduleOf({ every, ...stated }: ScheduleSpec): { intervalMs: number; fetchTimeoutMs?: number } {
   return { intervalMs: parseDuration(every), ...fetchTimeoutOf(stated) };
 }
 
-/** Returns how long one fetch may take, if a spec states it. */
+/** Returns the timeout of a fetch in milliseconds; empty if the spec sets none. */
 function fetchTimeoutOf({ fetchTimeout }: Pick<ScheduleSpec, "fetchTimeout">): { fetchTimeoutMs?: number } {
   return fetchTimeout === undefined ? {} : { fetchTimeoutMs: parseDuration(fetchTimeout) };
 }
@@ -434,7 +434,7 @@ function buildCache(cache: CacheSpec = "full"): CacheModel {
   return paths.length === 0 ? { kind: "metadata" } : { kind: "paths", paths: Object.freeze(paths.sort()) };
 }
 
-/** Builds the settings of a controller: exactly what the spec states. */
+/** Builds the settings of a controller. Settings that are not set, or that equal their default, are omitted. */
 function buildSettings(spec: ControllerSpec, statusConditions?: WorkflowSpec["statusConditions"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
   const {
@@ -453,7 +453,7 @@ function buildSettings(spec: ControllerSpec, statusConditions?: WorkflowSpec["st
     ...(namespaces === undefined || namespaces === "all" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    // What is the default anyway is not stated.
+    // Omit values that equal their default.
     ...(spec.onAllEvents === true ? { onAllEvents: true } : {}),
     ...(spec.generationAware === false ? { generationAware: false } : {}),
     ...(spec.defaultFilters === false ? { defaultFilters: false } : {}),
@@ -493,7 +493,7 @@ function buildSettings(spec: ControllerSpec, statusConditions?: WorkflowSpec["st
   });
 }
 
-/** Builds the settings of a workflow, without those that state the default. */
+/** Builds the settings of a workflow. Settings that equal their default are omitted. */
 function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
   const { invocation, exceptions, maxConcurrency, pruning } = spec;
   return Object.freeze({
@@ -504,7 +504,7 @@ function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
   });
 }
 
-/** Builds the model of a condition that the runtime ships. */
+/** Builds the model of a built-in condition. */
 function buildBuiltin(builtin: StatedBuiltin, findKind: FindKind): BuiltinModel {
   const stated = argumentsOf(builtin);
   const { of = undefined, isNegated = undefined } = builtin.name === "crdPresent" ? builtin : {};
@@ -517,7 +517,7 @@ function buildBuiltin(builtin: StatedBuiltin, findKind: FindKind): BuiltinModel 
   });
 }
 
-/** Returns a kind that a rule has found. */
+/** Returns a kind that has passed the unknown-kind rule. */
 type FindKind = (kind: string | UntypedKindSpec) => ResourceModel;
 
 function argumentsOf(builtin: StatedBuiltin): readonly unknown[] | undefined {
@@ -533,7 +533,7 @@ function argumentsOf(builtin: StatedBuiltin): readonly unknown[] | undefined {
 
 const UNITS: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Returns the milliseconds of a duration that the schema of specs accepts, such as `2s` or `1h30m`. */
+/** Converts a duration that the schema of specs accepts, such as `2s` or `1h30m`, to milliseconds. */
 function parseDuration(text: string): number {
   let milliseconds = 0;
   for (const [, amount, unit] of text.matchAll(/([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)/g))

@@ -2,28 +2,28 @@ import type ts from "typescript";
 import type { ExpressionName } from "./project-model.js";
 import { loadLibrary, unwrap } from "./typescript.js";
 
-/** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
+/** A valid expression of a spec, which is safe in generated code, or a problem with its offset in the text. */
 export type ParsedExpression =
   | {
       readonly kind: "expression";
       readonly names: readonly ExpressionName[];
-      /** Where each of the names is used first. */
+      /** Offset of the first use of each name. */
       readonly offsets: readonly (readonly [ExpressionName, number])[];
-      /** What it proves of the primary when it is true. */
+      /** Properties of the primary that follow if the expression is true. */
       readonly proves: readonly ProvenField[];
     }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };
 
-/** Parses the text of a `when:`; `names` are those that it may refer to. */
+/** Parses a `when:` expression. `names` are the names that it may use. Default: those of conditions */
 export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
 
-/** The names that a condition may refer to. */
+/** Names that a condition may use. */
 export const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context", "live", "item"];
 
-/** How many words and signs an expression may have. The compiler calls itself for each, and its stack ends after about twice as many. */
+/** Maximum number of tokens in an expression. The compiler is recursive, and its stack overflows after about twice as many. */
 const MAX_TOKENS = 500;
 
-/** Returns where an expression is too long to be parsed; undefined if it is not. */
+/** Returns the offset at which an expression exceeds the maximum length; undefined if it does not. */
 function excessOf(text: string): number | undefined {
   const compiler = loadLibrary("typescript");
   const scanner = compiler.createScanner(compiler.ScriptTarget.ES2022, true, compiler.LanguageVariant.Standard, text);
@@ -33,12 +33,12 @@ function excessOf(text: string): number | undefined {
 }
 
 /**
- * Parses a text as exactly one expression that only reads.
+ * Parses a text as exactly one expression without side effects.
  *
- * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
+ * Generated code contains the text in parentheses, so anything that could close them, or that is more than an expression, is rejected.
  */
 export function parseExpression(text: string, names: readonly ExpressionName[] = CONDITION_NAMES): ParsedExpression {
-  // The compiler takes a while to load.
+  // Load the compiler only if necessary, because it is slow.
   const compiler = loadLibrary("typescript");
   const head = "(\n";
   const excess = excessOf(text);
@@ -61,7 +61,7 @@ export function parseExpression(text: string, names: readonly ExpressionName[] =
     return problem(second?.getStart(source) ?? head.length, "expected one expression");
   }
   if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
-  // They end lines, and the generator writes them as escapes, which mean something else outside of texts.
+  // These separators end lines, and the generator escapes them, which is only valid in string literals.
   const separator = /[\u2028\u2029]/.exec(text);
   if (separator !== null)
     return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
@@ -82,7 +82,7 @@ export function parseExpression(text: string, names: readonly ExpressionName[] =
   return { kind: "expression", names: used, offsets, proves: provenFieldsOf(root, compiler) };
 }
 
-// The parentheses are ours: they have to be one expression that reaches from the first character to the last.
+// The parentheses around the text must enclose a single expression that spans all of it.
 function expressionOf(statement: ts.Statement | undefined, source: ts.SourceFile, compiler: typeof ts) {
   if (statement === undefined || !compiler.isExpressionStatement(statement)) return undefined;
   const { expression } = statement;
@@ -140,7 +140,7 @@ function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
   }
 }
 
-/** Returns the identifiers that an expression takes from around it, by their names; of each the first. */
+/** Returns the first use of each free identifier of an expression, by name. */
 function freeNames(root: ts.Node, compiler: typeof ts): ReadonlyMap<string, ts.Identifier> {
   const free = new Map<string, ts.Identifier>();
   const visit = (node: ts.Node, bound: ReadonlySet<string>): void => {
@@ -172,7 +172,7 @@ function isReference(node: ts.Identifier, compiler: typeof ts): boolean {
   return true;
 }
 
-/** What an expression comes to. */
+/** The constant value of an expression. */
 interface Constant {
   readonly value: unknown;
 }
@@ -191,8 +191,8 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
 ]);
 
 /**
- * Returns what an expression always comes to; undefined if it depends on something. What is in `absent`, such as `live` or `secondary.web`,
- * is taken for not there.
+ * Returns the value of a constant expression; undefined if it is not constant. The references in `absent`, such as `live` or `secondary.web`,
+ * evaluate to undefined.
  */
 export function constantValueOf(text: string, absent: ReadonlySet<string> = new Set()): Constant | undefined {
   if (excessOf(text) !== undefined) return undefined;
@@ -236,7 +236,7 @@ function evaluateNot({ operator, operand }: ts.PrefixUnaryExpression, around: Su
 function evaluateBinary({ left, right, operatorToken }: ts.BinaryExpression, around: Surroundings) {
   const operator = operatorToken.getText(around.source);
   const [first, second] = [evaluate(left, around), evaluate(right, around)];
-  // What a condition comes to is all that counts, so it does not matter which side it depends on.
+  // Only the truthiness of a condition matters, so either operand can decide it.
   if (operator === "&&") return decided(first, second, false);
   if (operator === "||") return decided(first, second, true);
   if (operator === "??") return first === undefined || first.value != null ? first : second;
@@ -268,25 +268,25 @@ function evaluateField(
   const { expression } = node;
   const isSecondary = compiler.isIdentifier(expression) && expression.text === "secondary";
   if (isSecondary) return name !== undefined && absent.has(`secondary.${name}`) ? { value: undefined } : undefined;
-  // What is read of nothing, with `?.` or behind it, is nothing; without it the condition fails, which is no value.
+  // An optional chain on undefined evaluates to undefined. Without `?.` it throws, so there is no value.
   const isOptional = (node.flags & compiler.NodeFlags.OptionalChain) !== 0;
   const object = isOptional ? evaluate(expression, around) : undefined;
   return object !== undefined && object.value == null ? { value: undefined } : undefined;
 }
 
-/** What a true expression proves of a field of the primary. */
+/** A property of a field of the primary that follows if an expression is true. */
 export interface ProvenField {
-  /** From the primary: `["spec", "backup"]`. */
+  /** Path from the primary, for example `["spec", "backup"]`. */
   readonly path: readonly string[];
-  /** The values that it does not have; `falsy` are all that count as false. */
+  /** Values that are excluded; `falsy` stands for all falsy values. */
   readonly without?: readonly ("undefined" | "null" | "falsy")[];
-  /** The value that it has. */
+  /** Value of the field. */
   readonly equals?: string | number | boolean;
 }
 
 /**
- * Returns what an expression proves of the primary when it is true: by comparisons with undefined, null and literals, by fields that count as
- * true, and by several of them joined by `&&`. What is negated or joined by `||` proves nothing.
+ * Returns the properties of the primary that follow if an expression is true: from comparisons with undefined, null, and literals, from truthy
+ * fields, and from several of these joined with `&&`. Negations and `||` prove nothing.
  */
 function provenFieldsOf(root: ts.Expression, compiler: typeof ts): ProvenField[] {
   const { SyntaxKind } = compiler;
@@ -311,7 +311,7 @@ function provenFieldsOf(root: ts.Expression, compiler: typeof ts): ProvenField[]
   return proven(expression, { without: ["falsy"] }, compiler);
 }
 
-/** A value that is written out. */
+/** The value of a literal. */
 interface Literal {
   readonly value: string | number | boolean | null | undefined;
 }
@@ -341,18 +341,18 @@ function proven(expression: ts.Expression, proof: Proof, compiler: typeof ts): P
   if (access === undefined || access.path.length === 0) return [];
   const { path, isWhole } = access;
   if (isWhole) return [{ path, ...proof }];
-  // What was read of the field, or what its method returned, is there, and so the field is.
+  // A value read from the field, or returned by its method, implies that the field is present.
   const isThere = proof.equals !== undefined || proof.without?.some((each) => each !== "null") === true;
   return isThere ? [{ path, without: ["undefined", "null"] }] : [];
 }
 
 interface Access {
   readonly path: readonly string[];
-  /** Whether the path leads to the value itself, and not to something that it was taken from. */
+  /** True if the path is that of the value itself, not of an object from which the value is derived. */
   readonly isWhole: boolean;
 }
 
-/** Returns the field of the primary that an expression reads; undefined if it reads something else. */
+/** Returns the field of the primary that an expression reads; undefined for other expressions. */
 function accessOf(node: ts.Expression, compiler: typeof ts): Access | undefined {
   const expression = unwrap(node, compiler);
   if (compiler.isIdentifier(expression)) return expression.text === "primary" ? { path: [], isWhole: true } : undefined;
@@ -364,7 +364,7 @@ function accessOf(node: ts.Expression, compiler: typeof ts): Access | undefined 
   return partOf(expression.expression, nameIn(expression, compiler), compiler);
 }
 
-// Without a name it is something else of the object, such as an item.
+// Without a name, the value is derived from the object in another way, for example as an item.
 function partOf(node: ts.Expression, name: string | undefined, compiler: typeof ts): Access | undefined {
   const object = accessOf(node, compiler);
   if (object === undefined) return undefined;
@@ -414,7 +414,7 @@ function literalOf(node: ts.Expression, compiler: typeof ts): Literal | undefine
   return isTrue || expression.kind === SyntaxKind.FalseKeyword ? { value: isTrue } : undefined;
 }
 
-// There is no literal for an endless one.
+// Infinity has no literal.
 function numberOf(value: number): Literal | undefined {
   return Number.isFinite(value) ? { value } : undefined;
 }

@@ -1,52 +1,52 @@
-// What the manifest remembers of the last generation: a dependent that leaves a spec may have objects that run.
+// The previous generation, as recorded in the manifest. Dependents that are removed from a spec may still have objects in clusters.
 import type { UntypedKindSpec } from "../read/workflow-spec.js";
 
-/** A dependent that an operator may have run with. */
+/** A dependent of a previous generation, which may have been deployed. */
 export interface RememberedDependent {
   readonly controller: string;
   readonly name: string;
-  /** Its kind as specs state it; `external` if it is none of Kubernetes. */
+  /** Its kind as in a spec; `external` for external resources. */
   readonly resource: string | UntypedKindSpec;
   readonly isReadOnly?: true;
   readonly namespace?: string;
   readonly cluster?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** What became of its objects when they had to go. Default: garbageCollected */
+  /** Its deletion. Default: garbageCollected */
   readonly deletion?: "ordered" | "orphan";
-  /** Where the ids of external resources are kept. */
+  /** Where the ids of external resources are stored. */
   readonly state?: string;
 }
 
 /** A controller of the last generation. */
 export interface RememberedController {
   readonly name: string;
-  /** The kind of its primary: `example.com/v1/WebPage`. */
+  /** Kind of its primary, for example `example.com/v1/WebPage`. */
   readonly primary: string;
 }
 
-/** What is known of the last generation. */
+/** The recorded state of the last generation. */
 export interface ProjectMemory {
   readonly dependents: readonly RememberedDependent[];
-  /** Default: none. Manifests of earlier generators do not record them. */
+  /** Controllers of the last generation. Default: none; manifests of older generators do not record them */
   readonly controllers?: readonly RememberedController[];
-  /** Without a manifest: the stubs that are there, by the folder of their controller. They say which dependents there were. */
+  /** Existing stubs of dependents, which are evidence of former dependents if there is no manifest. */
   readonly stubs: readonly StubWitness[];
-  /** Whether a run was cut off, so that dependents of two generations are remembered. */
+  /** True if a run was interrupted, so that dependents of two generations are recorded. */
   readonly isUnfinished?: boolean;
 }
 
-/** A file of the user's that was the stub of a dependent: `src/webpage/dependents/web-server.ts`. */
+/** A user file that was generated as the stub of a dependent: `src/webpage/dependents/web-server.ts`. */
 export interface StubWitness {
-  /** `webpage` */
+  /** Folder of the controller, for example `webpage`. */
   readonly folder: string;
-  /** `web-server` */
+  /** Name of the file, for example `web-server`. */
   readonly name: string;
   readonly file: string;
 }
 
-/** The kind of an external dependent, in the place of a kind of Kubernetes. */
+/** Stands for the kind of an external dependent. */
 export const EXTERNAL = "external";
 
-/** Nothing is known of a last generation. */
+/** No previous generation is known. */
 export const NO_MEMORY: ProjectMemory = Object.freeze({ dependents: [], stubs: [] });

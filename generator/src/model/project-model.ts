@@ -12,10 +12,10 @@ import type { ProvenField } from "./expression.js";
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
 export type { ExtraRuleSpec } from "../read/workflow-spec.js";
 
-/** A schema as it is written, in the words of OpenAPI v3. */
+/** A schema as written, with the keywords of OpenAPI v3. */
 export type RawSchema = { readonly [keyword: string]: unknown };
 
-/** One version of a kind: of a CRD of the project, or a built-in one that a workflow uses. */
+/** One version of a kind: of a CRD of the project, or of a built-in kind that a workflow uses. */
 export interface ResourceModel {
   /** Empty for the core group. */
   readonly group: string;
@@ -26,28 +26,28 @@ export interface ResourceModel {
   readonly listKind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly hasStatusSubresource: boolean;
-  /** The paths of the subresource `scale` of a CRD. */
+  /** Paths of the scale subresource of a CRD. */
   readonly scale?: NonNullable<CrdVersion["scale"]>;
   readonly isCustom: boolean;
-  /** Whether the project describes it without a CRD: its class is generated, as no package has it. */
+  /** True if the project describes the kind without a CRD. Its class is generated, because no package contains it. */
   readonly isDescribed?: boolean;
   readonly isStorage: boolean;
   readonly isServed: boolean;
-  /** Whether a spec describes it by its name alone: there is no class then. */
+  /** True for an untyped kind, which the spec describes only by its names. It has no class. */
   readonly isUntyped?: boolean;
   readonly deprecationWarning?: string;
-  /** The fields by which the API server selects objects. */
+  /** Fields that the API server supports in field selectors. */
   readonly selectableFields: readonly string[];
-  /** Custom: the structural schema as written. Built-in: OpenAPI v3 with references into `definitions`. */
+  /** For a custom kind, the structural schema as written. For a built-in kind, OpenAPI v3 with references into `definitions`. */
   readonly schema: RawSchema;
   readonly definitions: ReadonlyMap<string, RawSchema>;
   readonly crdFile?: string;
-  /** Stands for the whole CRD; absent if nobody remembers what it comes to. */
+  /** Digest of the whole CRD. Absent if results are not cached. */
   readonly digest?: string;
   readonly crd?: object;
 }
 
-/** The settings of a controller: exactly what the spec states. */
+/** The settings of a controller. Settings that equal their default are absent. */
 export interface ControllerSettings {
   readonly formerNames?: readonly string[];
   readonly namespaces?: readonly string[] | "current";
@@ -80,11 +80,11 @@ export interface ControllerSettings {
   readonly formerFinalizers?: readonly string[];
 }
 
-/** The conditions of a dependent; `existing` decides whether it adopts an object. */
+/** The conditions of a dependent. `existing` decides whether an existing object is adopted. */
 export type ConditionName =
   "activationCondition" | "reconcilePrecondition" | "readyPostcondition" | "deletePostcondition" | "existing";
 
-/** A name that an expression of a spec may refer to. */
+/** A name that an expression of a spec may use. */
 export type ExpressionName =
   "primary" | "secondary" | "context" | "live" | "item" | "object" | "old" | "isFinalStateUnknown";
 
@@ -92,57 +92,57 @@ export type ExpressionName =
 export interface ExpressionModel {
   readonly kind: "when";
   readonly expression: string;
-  /** Those of the names around it that it uses. */
+  /** Names that the expression uses. */
   readonly names: readonly ExpressionName[];
-  /** What it proves of the primary when it is true; absent if that is nothing. */
+  /** Properties of the primary that follow if the expression is true. Absent if there are none. */
   readonly proves?: readonly ProvenField[];
   readonly position: SourcePosition;
 }
 
-/** Returns where a character of an expression is written. */
+/** Returns the position of a character of an expression. */
 export type LocateExpression = (expression: ExpressionModel, offset: number) => SourcePosition | undefined;
 
-/** A function of the user's. */
+/** A user function. */
 export interface FunctionModel {
   readonly kind: "function";
   readonly name: string;
 }
 
-/** A condition that the runtime ships, with what it is about. */
+/** A built-in condition of the runtime, with its arguments. */
 export interface BuiltinModel {
   readonly kind: "builtin";
   readonly name: BuiltinConditionName;
-  /** What the function that makes it is called with; absent if it needs nothing. */
+  /** Arguments of the factory function. Absent if the condition takes none. */
   readonly arguments?: readonly unknown[];
-  /** The kind that `crdPresent` is about. Default: that of the dependent or the event source. */
+  /** The kind of a `crdPresent` condition. Default: the kind of the dependent or event source */
   readonly of?: ResourceModel;
   readonly isNegated?: true;
 }
 
-/** What decides a condition. */
+/** A condition of any form. */
 export type ConditionModel = ExpressionModel | FunctionModel | BuiltinModel;
 
-/** The kinds of changes that are filtered; `generic` is for all of them. */
+/** Events that a filter applies to; `generic` applies to all. */
 export type FilterName = "onAdd" | "onUpdate" | "onDelete" | "generic";
 
-/** What decides which changes of a kind of resource are reconciled. */
+/** The filters of a watched resource: which events trigger a reconcile. */
 export type FiltersModel = { readonly [K in FilterName]?: ExpressionModel | FunctionModel };
 
-/** The keys of labels or annotations that name a primary. */
+/** Keys of the labels or annotations that identify a primary. */
 interface MappingKeys {
   readonly name: string;
   readonly namespace?: string;
   readonly type?: string;
 }
 
-/** How the primaries of an object are found. `primaryToSecondary`: by the references of the primaries. */
+/** How an object is mapped to primaries. `primaryToSecondary` uses the references of primaries. */
 export type MappingModel =
   | { readonly kind: "ownerReference" }
   | { readonly kind: "primaryToSecondary" }
   | { readonly kind: "label" | "annotation"; readonly keys: MappingKeys }
   | FunctionModel;
 
-/** What is kept of the objects of an event source; `paths` are those beside the metadata. */
+/** Which parts of the objects of an event source are cached; `paths` are cached in addition to the metadata. */
 export type CacheModel =
   | { readonly kind: "full" }
   | { readonly kind: "metadata" }
@@ -155,7 +155,7 @@ export interface InformerModel {
   readonly resource: ResourceModel;
   readonly mapping: MappingModel;
   readonly primaryToSecondary?: FunctionModel;
-  /** Default: those of the controller. */
+  /** Default: the namespaces of the controller */
   readonly namespaces?: "all" | "current" | readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -165,7 +165,7 @@ export interface InformerModel {
   readonly activationCondition?: BuiltinModel;
 }
 
-/** An event source that asks something outside of Kubernetes again and again. */
+/** An event source that polls an external system. */
 interface PollingModel {
   readonly kind: "poll" | "perPrimaryPoll";
   readonly name: string;
@@ -173,16 +173,16 @@ interface PollingModel {
   readonly fetchTimeoutMs?: number;
 }
 
-/** An event source to which something outside of Kubernetes brings resources. */
+/** An event source to which user code pushes external resources. */
 interface InboundModel {
   readonly kind: "inbound";
   readonly name: string;
 }
 
-/** What a controller reads and does not write. */
+/** A source of events about resources that the controller reads but does not write. */
 export type EventSourceModel = InformerModel | PollingModel | InboundModel;
 
-/** A controller with its dependents in an order in which they can be created. */
+/** A controller, with its dependents in creation order. */
 export interface ControllerModel {
   readonly name: string;
   readonly primary: ResourceModel;
@@ -190,19 +190,19 @@ export interface ControllerModel {
   readonly eventSources: readonly EventSourceModel[];
   readonly workflow?: WorkflowSettings;
   readonly removed?: readonly RemovedModel[];
-  /** The filters of the primary, which has none for deletions. */
+  /** Filters of the primary, which cannot filter deletions. */
   readonly filters: Omit<FiltersModel, "onDelete">;
   readonly settings: ControllerSettings;
-  /** What finds primaries by a value, by the names of the indexes; none if absent. */
+  /** Functions that index primaries, by name of the index. Default: none */
   readonly indexes?: { readonly [name: string]: FunctionModel };
-  /** Rights beside those that all this needs. */
+  /** Permissions in addition to those that the graph requires. */
   readonly extraRules?: readonly ExtraRuleSpec[];
   readonly specFile: string;
 }
 
-/** A whole project. */
+/** A complete project. */
 export interface ProjectModel {
-  /** The name of the package, which that of the operator is made from. */
+  /** Name of the package, from which the name of the operator is derived. */
   readonly packageName: string;
   readonly resources: readonly ResourceModel[];
   readonly controllers: readonly ControllerModel[];
@@ -216,45 +216,48 @@ interface StepRetryModel {
   readonly maxIntervalMs?: number;
 }
 
-/** What every dependent has, whatever it consists of. */
+/** Options that all dependents have in common. */
 export interface NodeModel {
   readonly name: string;
-  /** The names that it had before. */
+  /** Former names. */
   readonly movedFrom?: readonly string[];
   readonly dependsOn: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
-  /** All that it cannot exist without, directly or through others. */
+  /** Required dependencies, including transitive ones. */
   readonly waitsFor: readonly string[];
-  /** All that it comes after: also what it waits for only if that is wanted, and what its items wait for. */
+  /** All dependencies that are reconciled before it: also optional dependencies, and those of its items. */
   readonly follows: readonly string[];
-  /** There if it is a bulk dependent. */
+  /** Set for a bulk dependent. */
   readonly bulk?: { readonly maxConcurrency?: number };
-  /** The function that compares, in place of the runtime. */
+  /** User function that replaces the matcher of the runtime. */
   readonly matcher?: string;
   readonly timeoutMs?: number;
   readonly retry?: StepRetryModel;
   readonly conditions: { readonly [K in ConditionName]?: ConditionModel };
 }
 
-/** What becomes of objects with their primary: the garbage collector deletes them, the operator does before, or it unties them before. */
+/**
+ * How objects are removed with their primary: by the garbage collector, by the operator before the primary, or not at all because the operator
+ * orphans them.
+ */
 export type Deletion = "garbageCollected" | "ordered" | "orphan";
 
-/** A part of a name: an expression over the primary, or what that always comes to. */
+/** A name or namespace: an expression over the primary, or its constant value. */
 export type NamePartModel = ExpressionModel | { readonly kind: "constant"; readonly text: string };
 
-/** The name of an object that somebody else makes. */
+/** The name of an object that another client creates. */
 export interface ReferenceModel {
   readonly name: NamePartModel;
   readonly namespace?: NamePartModel;
 }
 
-/** A dependent that is an object of Kubernetes, or several. */
+/** A dependent with one or more Kubernetes objects. */
 export interface KubernetesDependentModel extends NodeModel {
   readonly resource: ResourceModel;
   readonly mode?: "createOnly" | "readOnly" | "once";
-  /** With `once`: another value asks for another object. */
+  /** With `once`: the object is created again when the value of this expression changes. */
   readonly again?: ExpressionModel;
-  /** There if it is one object, which the primary names; it is read-only then. */
+  /** Set for a single object that the primary references. The dependent is then read-only. */
   readonly ref?: ReferenceModel;
   readonly namespace?: string;
   readonly cluster?: string;
@@ -268,45 +271,45 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly onImmutable?: "recreate";
   readonly serverSideApply?: false;
   readonly fieldManager?: string;
-  /** Paths of fields that belong to another controller. */
+  /** Paths of fields that are released to another controller. */
   readonly released?: readonly string[];
   readonly operations?: { readonly [K in Capability]?: OperationSpec };
 }
 
-/** Returns what a function of the user's does with the object of a dependent, in the place of the runtime. */
+/** Returns the operations of a dependent that a user function performs instead of the runtime. */
 export function ownOperationsOf({ operations = {} }: KubernetesDependentModel): Capability[] {
   return CAPABILITIES.filter((each) => operations[each] === "own");
 }
 
-/** All that can be done with an external resource. */
+/** All operations on an external resource. */
 export const CAPABILITIES = ["create", "update", "delete"] as const;
 
-/** What can be done with an external resource. */
+/** An operation on an external resource. */
 type Capability = (typeof CAPABILITIES)[number];
 
-/** A type that a file of the user's exports. */
+/** A type that a user file exports. */
 export interface ImportedTypeModel {
   readonly kind: "imported";
   readonly file: string;
   readonly name: string;
 }
 
-/** Where the type of an external resource comes from: the stub, another file of the user's, or a schema. */
+/** Origin of the type of an external resource: the stub, another user file, or a schema. */
 export type ExternalTypeModel =
   { readonly kind: "declared" } | ImportedTypeModel | { readonly kind: "schema"; readonly schema: RawSchema };
 
-/** The type of what is kept of an external resource where that is more than an id: one of the user's, or that of a field of a kind. */
+/** Type of the stored state of an external resource, if it is more than an id: a user type, or the type of a field of a kind. */
 export type KeptTypeModel =
   | ImportedTypeModel
   | {
       readonly kind: "field";
       readonly resource: ResourceModel;
       readonly path: readonly string[];
-      /** Whether the field has those of all items by their keys. */
+      /** True if the field contains the state of all items, by key. */
       readonly isMap: boolean;
     };
 
-/** Where that is kept. */
+/** Where the ids of external resources are stored. */
 type ExternalStateModel =
   | { readonly kind: "status"; readonly path: readonly string[] }
   | ({ readonly perItem?: true } & (
@@ -314,7 +317,7 @@ type ExternalStateModel =
       | { readonly kind: "resource"; readonly resource: ResourceModel; readonly path: readonly string[] }
     ));
 
-/** A dependent that Kubernetes does not have. */
+/** A dependent with resources outside of Kubernetes. */
 export interface ExternalDependentModel extends NodeModel {
   readonly external: {
     readonly source:
@@ -322,12 +325,12 @@ export interface ExternalDependentModel extends NodeModel {
       | { readonly kind: "inbound"; readonly isFetched?: true; readonly fetchTimeoutMs?: number }
       | { readonly kind: "eventSource"; readonly name: string };
     readonly type: ExternalTypeModel;
-    /** The type of the desired state. Default: the type of a resource. */
+    /** Type of the desired resource. Default: the type of the resource */
     readonly desiredType?: ImportedTypeModel;
-    /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
+    /** True if the event source is shared with other dependents, and a user function identifies the resources of this one. */
     readonly isSelected?: true;
     readonly state?: ExternalStateModel;
-    /** Absent if nothing but an id is kept. */
+    /** Absent if only the id is stored. */
     readonly keptType?: KeptTypeModel;
     readonly capabilities: readonly Capability[];
     readonly onDeleteFailure?: "release";
@@ -338,33 +341,33 @@ export interface ExternalDependentModel extends NodeModel {
 /** A dependent of a controller. */
 export type DependentModel = KubernetesDependentModel | ExternalDependentModel;
 
-/** Tells whether a dependent is an object of Kubernetes. */
+/** Returns whether a dependent has Kubernetes objects. */
 export function isKubernetes(dependent: DependentModel): dependent is KubernetesDependentModel {
   return "resource" in dependent;
 }
 
-/** Returns the kinds of the objects that a dependent writes, for ids that are kept as well. */
+/** Returns the kinds of the objects that a dependent writes, including those that store its ids. */
 export function kindsOf(dependent: DependentModel): ResourceModel[] {
   if (isKubernetes(dependent)) return [dependent.resource];
   const { state } = dependent.external;
   return state?.kind === "resource" ? [state.resource] : [];
 }
 
-/** Tells whether a dependent is read-only: somebody else makes it, and it has no `desired`. */
+/** Returns whether a dependent is read-only: it is created by another client and has no `desired`. */
 export function isReadOnly(dependent: DependentModel): boolean {
   if (isKubernetes(dependent)) return dependent.mode === "readOnly";
   const { capabilities } = dependent.external;
   return !capabilities.includes("create") && !capabilities.includes("update");
 }
 
-/** Formats the name of an object that somebody else makes, as the spec states it. */
+/** Formats a reference as in the spec. */
 export function referenceText({ name, namespace }: ReferenceModel): string {
   const textOf = (part: NamePartModel) =>
     part.kind === "constant" ? JSON.stringify(part.text) : part.expression.replaceAll(/\s+/g, " ").trim();
   return namespace === undefined ? textOf(name) : `${textOf(name)} in ${textOf(namespace)}`;
 }
 
-/** A dependent of an earlier version. */
+/** A removed dependent. */
 interface RemovedModel {
   readonly name: string;
   readonly resource: ResourceModel;
@@ -373,7 +376,7 @@ interface RemovedModel {
   readonly cluster?: string;
 }
 
-/** The settings of a workflow: exactly what the spec states. */
+/** The settings of a workflow. Settings that equal their default are absent. */
 export interface WorkflowSettings {
   readonly invocation?: "explicit";
   readonly exceptions?: "result";
@@ -381,7 +384,7 @@ export interface WorkflowSettings {
   readonly pruning?: false;
 }
 
-/** Returns the kind that a spec describes by its name alone. */
+/** Returns the model of an untyped kind. */
 export function untypedResource({ apiVersion, kind, plural, scope }: UntypedKindSpec): ResourceModel {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return Object.freeze({
@@ -394,7 +397,7 @@ export function untypedResource({ apiVersion, kind, plural, scope }: UntypedKind
   });
 }
 
-/** Returns every kind that the spec of a controller names, each once, that of the primary first. */
+/** Returns the distinct kinds that the spec of a controller names, the primary's first. */
 export function usedKindsOf({
   primary,
   dependents,
@@ -407,16 +410,16 @@ export function usedKindsOf({
   return [...new Set([primary, ...written, ...watched, ...asked])];
 }
 
-/** A condition of a controller that asks whether a kind is served. */
+/** A `crdPresent` condition of a controller. */
 interface PresenceCheck {
   readonly resource: ResourceModel;
-  /** What the condition decides about: `dependent ingress`. */
+  /** The member with the condition, for example `dependent ingress`. */
   readonly about: string;
-  /** Whether it asks another cluster. */
+  /** True if the kind is checked in another cluster. */
   readonly isElsewhere: boolean;
 }
 
-/** Returns what the conditions of a controller ask by `crdPresent`. */
+/** Returns the `crdPresent` conditions of a controller. */
 export function presenceChecksOf({
   dependents,
   eventSources,

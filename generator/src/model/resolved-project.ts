@@ -28,15 +28,15 @@ import {
   untypedResource,
 } from "./project-model.js";
 
-/** A project whose names of kinds were looked up; kinds that were not found are left out. */
+/** A project whose kinds are resolved. Kinds that were not found are absent. */
 export interface ResolvedProject {
   readonly catalog: ResourceCatalog;
   readonly controllers: readonly ResolvedController[];
-  /** What there was before. */
+  /** State of the last generation. */
   readonly memory: ProjectMemory;
 }
 
-/** A workflow spec with its kinds. */
+/** A workflow spec with its resolved kinds. */
 export interface ResolvedController {
   readonly spec: WorkflowSpec;
   readonly primary?: ResourceModel;
@@ -45,25 +45,25 @@ export interface ResolvedController {
   readonly removed: readonly ResolvedRemoved[];
 }
 
-/** A dependent of a workflow spec with its kind; an external one has none. */
+/** A dependent of a workflow spec with its resolved kind. An external dependent has none. */
 export interface ResolvedDependent {
   readonly name: string;
   readonly spec: DependentSpec;
   readonly path: YamlPath;
   readonly resource?: ResourceModel;
-  /** The kind in whose objects the ids of an external dependent are kept. */
+  /** The kind whose objects store the ids of an external dependent. */
   readonly stateResource?: ResourceModel;
-  /** What the file of an external dependent says; absent if it names none. */
+  /** The file with the type or schema of an external dependent; absent if the spec names none. */
   readonly file?: ExternalFile;
-  /** The same for the file with the type of the desired state. */
+  /** The file with the type of the desired resource. */
   readonly desiredFile?: ExternalFile;
-  /** The same for the file with the type of what is kept. */
+  /** The file with the type of the stored state. */
   readonly stateFile?: ExternalFile;
-  /** Whether other dependents take their resources from its event source, too, and nothing else tells which are its own. */
+  /** True if its event source is shared with other dependents, and no state identifies its resources. */
   readonly isSelected?: boolean;
 }
 
-/** A dependent of an earlier version with its kind. */
+/** A removed dependent with its resolved kind. */
 export interface ResolvedRemoved {
   readonly name: string;
   readonly spec: RemovedSpec;
@@ -71,14 +71,14 @@ export interface ResolvedRemoved {
   readonly resource?: ResourceModel;
 }
 
-/** Returns the name of what a dependent waits for. */
+/** Returns the name of a dependency. */
 export function nameOfDependency(dependency: DependencySpec): string {
   return typeof dependency === "string" ? dependency : dependency.name;
 }
 
 type NamedSpec = Pick<ResolvedDependent, "name" | "spec">;
 
-/** Returns what each dependent comes after: what it waits for as a whole, and what its items wait for. */
+/** Returns all dependencies of each dependent, including optional ones and those of items. */
 export function edgesOf(dependents: readonly NamedSpec[]): Map<string, string[]> {
   return new Map(
     dependents.map(({ name, spec: { dependsOn = [], itemsDependOn = [] } }) => [
@@ -88,7 +88,7 @@ export function edgesOf(dependents: readonly NamedSpec[]): Map<string, string[]>
   );
 }
 
-/** Returns what each dependent cannot exist without: it is deleted when that is not wanted. */
+/** Returns the required dependencies of each dependent. A dependent is deleted when one of them becomes inactive. */
 export function requiredEdgesOf(dependents: readonly NamedSpec[]): Map<string, string[]> {
   return new Map(
     dependents.map(({ name, spec: { dependsOn = [], itemsDependOn = [] } }) => [
@@ -98,7 +98,7 @@ export function requiredEdgesOf(dependents: readonly NamedSpec[]): Map<string, s
   );
 }
 
-/** A name in `dependsOn` or `itemsDependOn`, and the way to it. */
+/** A name in `dependsOn` or `itemsDependOn`, with its path. */
 interface LocatedDependency {
   readonly list: "dependsOn" | "itemsDependOn";
   readonly name: string;
@@ -106,7 +106,7 @@ interface LocatedDependency {
   readonly path: YamlPath;
 }
 
-/** Returns what a dependent waits for as its spec states it. */
+/** Returns the dependencies of a dependent as written in the spec. */
 export function dependenciesOf({ spec, path }: Pick<ResolvedDependent, "spec" | "path">): LocatedDependency[] {
   return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
     (spec[list] ?? []).map((each, index) => ({
@@ -118,23 +118,23 @@ export function dependenciesOf({ spec, path }: Pick<ResolvedDependent, "spec" | 
   );
 }
 
-/** Returns what becomes of the object of a dependent. No owner reference leads to another cluster. */
+/** Returns the deletion of a dependent, with its default. Owner references cannot refer to a primary in another cluster. */
 export function deletionOf({ deletion, cluster }: DependentSpec): DeletionSpec {
   return deletion ?? (cluster === undefined ? "garbageCollected" : "ordered");
 }
 
-/** Tells whether the garbage collector deletes a dependent with its primary. */
+/** Returns whether a dependent is garbage-collected with its primary. */
 export function isCollected(spec: DependentSpec): boolean {
   return spec.external === undefined && spec.mode !== "readOnly" && deletionOf(spec) === "garbageCollected";
 }
 
-/** Tells whether the operator deletes a dependent in a cleanup. */
+/** Returns whether the operator deletes a dependent during cleanup. */
 export function isDeletedByOperator(spec: DependentSpec): boolean {
   if (spec.external !== undefined) return spec.external.capabilities?.includes("delete") ?? true;
   return spec.mode !== "readOnly" && spec.operations?.delete !== false && deletionOf(spec) === "ordered";
 }
 
-/** An event source of a workflow spec, with its kind if it watches one. */
+/** An event source of a workflow spec, with its resolved kind if it watches one. */
 export interface ResolvedEventSource {
   readonly name: string;
   readonly spec: EventSourceSpec;
@@ -142,29 +142,29 @@ export interface ResolvedEventSource {
   readonly resource?: ResourceModel;
 }
 
-/** Returns what a warning about a dependent states, so that the dependent can accept it. */
+/** Returns the `about` value of warnings about a dependent, with which the dependent can accept them. */
 export function subjectOf({ spec }: ResolvedController, { name }: { readonly name: string }): string {
   return `${spec.name}/${name}`;
 }
 
-/** Finds one kind of mistake. */
+/** Checks a rule. */
 export type Check = (project: ResolvedProject) => Diagnostic[];
 
-/** Finds one kind of mistake that lies within one controller. */
+/** Returns a check of a rule that concerns each controller separately. */
 export function checkOfController(
   check: (controller: ResolvedController, project: ResolvedProject) => Diagnostic[],
 ): Check {
   return (project) => project.controllers.flatMap((controller) => check(controller, project));
 }
 
-/** A filter of a primary, a dependent or an event source, and the way to it. */
+/** A filter of a primary, a dependent, or an event source, with its path. */
 interface LocatedFilter {
   readonly name: FilterName;
   readonly filter: FilterSpec;
   readonly path: YamlPath;
 }
 
-/** The names that the expression of each filter may refer to, in the order of the arguments of a filter. */
+/** Names that the expression of each filter may use, in the order of the arguments. */
 export const FILTER_ARGUMENTS: { readonly [K in FilterName]: readonly ExpressionName[] } = {
   onAdd: ["object"],
   onUpdate: ["object", "old"],
@@ -172,7 +172,7 @@ export const FILTER_ARGUMENTS: { readonly [K in FilterName]: readonly Expression
   generic: ["object"],
 };
 
-/** Returns the filters that are stated in one place. */
+/** Returns the filters at a path of a spec. */
 export function filtersIn(filters: FiltersSpec = {}, path: YamlPath): LocatedFilter[] {
   return (Object.keys(FILTER_ARGUMENTS) as FilterName[]).flatMap((name) => {
     const filter = filters[name];
@@ -188,13 +188,13 @@ export function filtersOf({ spec, dependents, eventSources }: ResolvedController
   ];
 }
 
-/** A function of the user's that an event source names, and the way to its name. */
+/** A user function of an event source, with the path of its name. */
 interface LocatedFunction {
   readonly name: string;
   readonly path: YamlPath;
 }
 
-/** Returns the functions that an event source names for its own file. */
+/** Returns the functions in the user's file of an event source. */
 export function functionsOf({ spec: { mapping, primaryToSecondary }, path }: ResolvedEventSource): LocatedFunction[] {
   const mapper = typeof mapping === "object" ? mapping.function : undefined;
   return [
@@ -205,33 +205,33 @@ export function functionsOf({ spec: { mapping, primaryToSecondary }, path }: Res
   ];
 }
 
-/** What a condition of a spec says, whether it is a word or a key with arguments. */
+/** A condition of a spec, independent of its notation. */
 type StatedCondition =
   | { readonly kind: "when"; readonly expression: string }
   | { readonly kind: "function"; readonly name: string }
   | StatedBuiltin;
 
-/** A condition of the runtime that a spec states. */
+/** A built-in condition of a spec. */
 export type StatedBuiltin =
   | { readonly kind: "builtin"; readonly name: Exclude<ConditionWord, "crdPresent"> }
   | StatedPresence
   | { readonly kind: "builtin"; readonly name: "condition"; readonly status: StatusConditionSpec }
   | { readonly kind: "builtin"; readonly name: "fieldEquals"; readonly field: FieldEqualsSpec };
 
-/** `crdPresent` or its negation. */
+/** `crdPresent`, or its negation. */
 interface StatedPresence {
   readonly kind: "builtin";
   readonly name: "crdPresent";
-  /** Default: the kind of the dependent or the event source. */
+  /** Default: the kind of the dependent or event source */
   readonly of?: string | UntypedKindSpec;
   readonly isNegated?: true;
 }
 
-/** A condition of a dependent, and the way to it. */
+/** A condition of a dependent, with its path. */
 export interface LocatedCondition {
   readonly name: ConditionName;
   readonly condition: StatedCondition;
-  /** The way to the word, or to the value of the key. */
+  /** Path of the name of the condition, or of the value of its key. */
   readonly path: YamlPath;
 }
 
@@ -243,7 +243,7 @@ const CONDITIONS: readonly ConditionName[] = [
   "deletePostcondition",
 ];
 
-/** Returns the conditions of a dependent in the order of a reconcile. */
+/** Returns the conditions of a dependent in the order of their evaluation. */
 export function conditionsOf({ spec, path }: Pick<ResolvedDependent, "spec" | "path">): LocatedCondition[] {
   return CONDITIONS.flatMap((name) => {
     const stated = spec[name];
@@ -259,7 +259,7 @@ export function activationOf({ spec }: Pick<ResolvedEventSource, "spec">): State
   return activationCondition === undefined ? undefined : (conditionOf(activationCondition) as StatedPresence);
 }
 
-/** A kind that a `crdPresent` names, and the way to it. */
+/** A kind that a `crdPresent` condition names, with its path. */
 interface LocatedKind {
   readonly kind: string | UntypedKindSpec;
   readonly path: YamlPath;
@@ -291,12 +291,12 @@ function conditionOf(spec: ConditionSpec): StatedCondition {
   return { kind: "builtin", name: "fieldEquals", field: spec.fieldEquals };
 }
 
-/** Returns where a spec says which condition it means: the word, or the key. */
+/** Returns the position of the name or key of a condition. */
 export function placeOfCondition({ name, path }: LocatedCondition, document: YamlDocument): Place {
   return path.at(-1) === name ? document.valueAt(path) : document.keyAt(path);
 }
 
-/** A kind as a spec names it: `apps/v1/Deployment`, or `v1/ConfigMap` for the core group. */
+/** A kind as in a spec: `apps/v1/Deployment`, or `v1/ConfigMap` for the core group. */
 export interface KindName {
   readonly group: string;
   readonly version: string;
@@ -305,20 +305,20 @@ export interface KindName {
 
 /** All kinds that a project can use. */
 export interface ResourceCatalog {
-  /** Every version of every CRD of the project, and the kinds that it describes without a CRD. */
+  /** All versions of the CRDs of the project, and kinds that the project describes without a CRD. */
   readonly custom: readonly ResourceModel[];
-  /** The files in which the CRDs are. */
+  /** Files of the CRDs. */
   readonly crdFiles: readonly string[];
-  /** Every name that `find` knows. */
+  /** Names of all kinds that `find` resolves. */
   readonly names: readonly string[];
   find(name: KindName): ResourceModel | undefined;
-  /** Returns the kind that a spec describes by its name alone. */
+  /** Returns the model of an untyped kind. */
   untyped(spec: UntypedKindSpec): ResourceModel;
-  /** Returns what the API server can do with a built-in kind; nothing for other kinds. */
+  /** Returns the verbs that the API server supports for a kind; undefined for kinds of CRDs and untyped kinds. */
   verbsOf(resource: ResourceModel): readonly string[] | undefined;
 }
 
-/** Builds the catalog of a project; a kind that is found twice is the same object. */
+/** Builds the catalog of a project. Repeated lookups of a kind return the same object. */
 export function buildCatalog(crds: readonly Crd[], builtin: BuiltinKinds): ResourceCatalog {
   const described = builtin.kinds.filter(({ file }) => file !== undefined);
   const describedResources = described.map((kind) => resourceOfBuiltin(kind, builtin.definitions));
@@ -352,12 +352,12 @@ export function buildCatalog(crds: readonly Crd[], builtin: BuiltinKinds): Resou
   };
 }
 
-/** Formats a kind as specs name it. */
+/** Formats a kind as in a spec. */
 export function formatKind({ group, version, kind }: KindName): string {
   return [...(group === "" ? [] : [group]), version, kind].join("/");
 }
 
-/** Returns the parts of a kind's name, which the schema of specs has checked. */
+/** Parses a kind that the schema of specs has validated. */
 export function parseKind(text: string): KindName {
   const [kind = "", version = "", group = ""] = text.split("/").reverse();
   return { group, version, kind };
@@ -376,7 +376,7 @@ function resourcesOfCrd(crd: Crd): ResourceModel[] {
       ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
       ...{ definitions, crdFile: file },
       ...(digest === undefined ? {} : { digest }),
-      // Nobody looks into the schema of a definition that is as it was.
+      // Read the schema lazily: an unchanged CRD need not be parsed.
       get schema() {
         return crdVersion.schema;
       },
@@ -389,7 +389,7 @@ function resourcesOfCrd(crd: Crd): ResourceModel[] {
 
 function resourceOfBuiltin(builtin: BuiltinKind, definitions: ResourceModel["definitions"]): ResourceModel {
   const { group, version, kind, plural, singular, scope, hasStatusSubresource, selectableFields, schema } = builtin;
-  // The server takes a namespace also for kinds that have none, unless it lists their fields one by one.
+  // The API server also accepts metadata.namespace for cluster-scoped kinds, unless the kind has its own list of selectable fields.
   const hasNamespace = scope === "Namespaced" || selectableFields.length === 0;
   return Object.freeze({
     ...{ group, version, kind, plural, singular, listKind: `${kind}List`, scope, hasStatusSubresource },
@@ -403,10 +403,10 @@ function selectorFieldsOf(own: readonly string[], hasNamespace: boolean): readon
   return Object.freeze(["metadata.name", ...(hasNamespace ? ["metadata.namespace"] : []), ...own]);
 }
 
-/** Which names a name depends on. */
+/** The dependencies of each name. */
 export type DependencyGraph = ReadonlyMap<string, readonly string[]>;
 
-/** Returns the names so that each comes after those it depends on, and otherwise in the order in which they were given. */
+/** Sorts the names topologically, dependencies first. Otherwise their order is preserved. */
 export function sortGraph(graph: DependencyGraph): string[] {
   const sorted = new Set<string>();
   const waiting = new Set(graph.keys());
@@ -419,7 +419,7 @@ export function sortGraph(graph: DependencyGraph): string[] {
   return [...sorted];
 }
 
-/** Returns all that a name depends on, directly or through others. */
+/** Returns the transitive dependencies of a name. */
 export function reachableFrom(graph: DependencyGraph, name: string): ReadonlySet<string> {
   const reached = new Set<string>();
   const waiting = [...neighboursOf(graph, name)];
@@ -432,7 +432,7 @@ export function reachableFrom(graph: DependencyGraph, name: string): ReadonlySet
 }
 
 /**
- * Returns a shortest cycle through each group of names that depend on each other, starting at the name that was given first.
+ * Returns a shortest cycle through each group of names that depend on each other, starting with the name that comes first in the graph.
  *
  * The first name is repeated at the end: `["a", "b", "a"]`.
  */
@@ -444,7 +444,7 @@ export function findCycles(graph: DependencyGraph): string[][] {
     const cycle = shortestCycle(graph, name);
     if (cycle === undefined) continue;
     cycles.push(cycle);
-    // Other cycles through the same names go away or show up once this one is broken.
+    // Skip other cycles in the group: they disappear, or are reported once this one is resolved.
     const reached = reachableFrom(graph, name);
     for (const other of reached) if (reachableFrom(graph, other).has(name)) seen.add(other);
   }
@@ -465,12 +465,12 @@ function shortestCycle(graph: DependencyGraph, start: string): string[] | undefi
   return undefined;
 }
 
-// What is not in the graph is reported by another rule.
+// Another rule reports unknown names.
 function neighboursOf(graph: DependencyGraph, name: string): readonly string[] {
   return (graph.get(name) ?? []).filter((other) => graph.has(other));
 }
 
-/** Returns the present name of each former one; a name that was changed twice leads to the last. */
+/** Returns the current name of each former name, following repeated renames. */
 export function presentNames(moved: readonly MovedSpec[]): ReadonlyMap<string, string> {
   const next = new Map(moved.map(({ from, to }) => [from, to]));
   return new Map(
@@ -483,7 +483,7 @@ export function presentNames(moved: readonly MovedSpec[]): ReadonlyMap<string, s
   );
 }
 
-/** Returns the former names of a dependent, the latest first. */
+/** Returns the former names of a dependent, the most recent first. */
 export function formerNamesOf(name: string, moved: readonly MovedSpec[]): string[] {
   const present = presentNames(moved);
   return moved.flatMap(({ from }) => (present.get(from) === name ? from : [])).reverse();

@@ -1,30 +1,30 @@
 import type { RawSchema, ResourceModel } from "./project-model.js";
 import type { ResolvedDependent } from "./resolved-project.js";
 
-/** The way to a field through objects: no items of lists, no values of maps. */
+/** Path of a field through objects, without items of lists and values of maps. */
 export type FieldPath = readonly string[];
 
-/** What every object has and every form of a cache keeps. */
+/** Fields that every object has, and that every cache includes. */
 export const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
-/** What a field of a kind is, or where the path to it leaves the schema. */
+/** The field at a path of a kind, or where the path leaves the schema. */
 export type FieldAt =
   | {
       readonly kind: "object" | "list" | "map" | "scalar" | "any";
-      /** Absent for what every object has. */
+      /** Absent for apiVersion, kind, and metadata. */
       readonly schema?: RawSchema;
     }
   | {
       readonly kind: "unknown";
-      /** `whole`: what is before has items or values, and not fields. */
+      /** `whole`: the parent is a list, a map, or a scalar, and so has no fields. */
       readonly reason: "name" | "whole";
-      /** How much of the path the schema has. */
+      /** Number of steps of the path that exist. */
       readonly depth: number;
-      /** The fields that are there instead. */
+      /** Names of the fields that exist instead. */
       readonly known: readonly string[];
     };
 
-/** Looks a field up in the schema of a kind; one without a schema may have anything. */
+/** Looks up a field in the schema of a kind. An untyped kind may have any field. */
 export function fieldAt({ schema, definitions, isUntyped }: ResourceModel, path: FieldPath): FieldAt {
   let current = resolveRef(schema, definitions).schema;
   for (const [depth, name] of path.entries()) {
@@ -43,7 +43,7 @@ export function fieldAt({ schema, definitions, isUntyped }: ResourceModel, path:
   return { kind: kindOf(current), schema: current };
 }
 
-/** Tells whether an object of a kind may lack a field, by `required`, `default` and `nullable` on the way to it. */
+/** Returns whether a field may be absent in a live object, according to `required`, `default`, and `nullable` along its path. */
 export function mayBeAbsent({ schema, definitions, scope }: ResourceModel, path: FieldPath): boolean {
   const [first, second] = path;
   if (first === "metadata" && path.length === 2)
@@ -72,19 +72,22 @@ function kindOf(schema: RawSchema): "object" | "list" | "map" | "scalar" | "any"
   return schema["type"] === undefined ? "any" : "scalar";
 }
 
-/** The field that keeps the ids of an external dependent, or more than those, as the schema of its kind has it. */
+/** The field that stores the ids or the state of an external dependent. */
 interface StateField {
   readonly resource: ResourceModel;
-  /** From the root of the object. */
+  /** Path from the root of the object. */
   readonly path: readonly string[];
   readonly field: FieldAt;
-  /** Whether it has what is kept of all items, by their keys. */
+  /** True if it stores the state of all items, by key. */
   readonly isMap: boolean;
-  /** What it can keep of a resource: an id, or an object that has it as `id`; undefined if neither. */
+  /** What the field can store of a resource: an id, or an object with the id in `id`; undefined for neither. */
   readonly keeps: "id" | "object" | undefined;
 }
 
-/** Looks up the field of the primary's status, or of the user's kind, that a dependent names; undefined if it names none that is known. */
+/**
+ * Looks up the field of the primary's status, or of another kind, in which a dependent stores its state; undefined if it uses none or the kind is
+ * unknown.
+ */
 export function stateFieldOf(
   { spec, stateResource }: ResolvedDependent,
   primary: ResourceModel | undefined,
@@ -120,45 +123,47 @@ function hasId(schema: RawSchema | undefined): boolean {
   return schema !== undefined && schemasOf(schema, "properties").get("id")?.["type"] === "string";
 }
 
-/** Tells whether a value is a JSON object. */
+/** Returns whether a value is a JSON object. */
 export function isRecord(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the schemas below a keyword that maps names to schemas; the names may be anything, even `__proto__`. */
+/** Returns the schemas of properties by name. Names are arbitrary, including `__proto__`. */
 export function schemasOf(schema: RawSchema, keyword: "properties"): ReadonlyMap<string, RawSchema> {
   const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
   if (!isRecord(value)) return new Map();
   return new Map(Object.entries(value).map(([name, child]) => [name, isRecord(child) ? child : {}]));
 }
 
-/** Tells whether a schema names any fields. */
+/** Returns whether a schema declares fields. */
 export function hasFields(schema: RawSchema): boolean {
   const value = Object.hasOwn(schema, "properties") ? schema["properties"] : undefined;
   return isRecord(value) && Object.keys(value).length > 0;
 }
 
-/** Tells whether the API server drops the fields of an object that its schema does not declare. */
+/** Returns whether the API server prunes undeclared fields of an object. */
 export function dropsFields(schema: RawSchema): boolean {
   const isKept =
     schema["x-kubernetes-preserve-unknown-fields"] === true || schema["x-kubernetes-embedded-resource"] === true;
   return schema["type"] === "object" && !isKept && schema["additionalProperties"] === undefined;
 }
 
-/** Returns the schema below a keyword; undefined if there is none, or if it is a boolean or a list. */
+/** Returns the schema of a keyword; undefined if there is none, or if its value is not an object. */
 export function ownSchema(schema: RawSchema, keyword: "items" | "additionalProperties"): RawSchema | undefined {
   const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
   return isRecord(value) ? value : undefined;
 }
 
-/** Returns the schema of the items of a list. The API server keeps unknown fields of the items of a list that preserves them. */
+/** Returns the schema of the items of a list. If the list preserves unknown fields, so do its items. */
 export function itemsOf(schema: RawSchema): RawSchema | undefined {
   const items = ownSchema(schema, "items");
   const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
   return isOpen && items !== undefined ? { ...items, "x-kubernetes-preserve-unknown-fields": true } : items;
 }
 
-/** Recognises a number-or-text field in all four spellings: the flag alone, beside `anyOf` or `allOf`, and the format. */
+/**
+ * Recognizes an int-or-string field in every notation: the extension, with or without `anyOf` or `allOf`, and the formats int-or-string and quantity.
+ */
 export function isIntOrString(schema: RawSchema): boolean {
   return (
     schema["x-kubernetes-int-or-string"] === true ||
@@ -170,9 +175,9 @@ export function isIntOrString(schema: RawSchema): boolean {
 const CONDITION_FIELDS = ["lastTransitionTime", "message", "observedGeneration", "reason", "status", "type"];
 const STATUSES = ["False", "True", "Unknown"];
 const CONDITION_REQUIRED = ["lastTransitionTime", "message", "reason", "status", "type"];
-/** Recognises `metav1.Condition`: exactly its fields, of which all but `observedGeneration` are required. */
+/** Recognizes `metav1.Condition`: exactly its fields, with all but `observedGeneration` required, and the enum of statuses. */
 export function isStatusCondition(schema: RawSchema): boolean {
-  // What hardly any other type has.
+  // Fast path: hardly any other type has this field.
   if (!isRecord(schema["properties"]) || !Object.hasOwn(schema["properties"], "lastTransitionTime")) return false;
   const properties = schemasOf(schema, "properties");
   if (!isSame([...properties.keys()], CONDITION_FIELDS)) return false;
@@ -185,7 +190,7 @@ export function isStatusCondition(schema: RawSchema): boolean {
   });
 }
 
-/** Tells whether an object may be a condition as the runtime writes it: with every field of `metav1.Condition`, and no other. */
+/** Returns whether a schema accepts the conditions that the runtime writes: it declares every field of `metav1.Condition`, and requires no other. */
 export function takesStatusCondition(schema: RawSchema): boolean {
   const properties = schemasOf(schema, "properties");
   const required = Array.isArray(schema["required"]) ? (schema["required"] as string[]) : [];
@@ -210,16 +215,17 @@ const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/** A schema whose reference, if it was one, is followed; `definition` is the full name of what it referred to. */
+/** A schema with its reference resolved. `definition` is the full name of the referenced definition. */
 interface ResolvedSchema {
   readonly schema: RawSchema;
   readonly definition?: string;
 }
 
 /**
- * Follows the reference of a schema to a built-in definition.
+ * Resolves the reference of a schema to a built-in definition.
  *
- * OpenAPI 3.0 allows nothing beside `$ref`, so Kubernetes wraps it: `{ default: {}, allOf: [{ $ref }] }`. What stands beside it wins.
+ * OpenAPI 3.0 allows no siblings of `$ref`, so Kubernetes wraps it: `{ default: {}, allOf: [{ $ref }] }`. Keywords next to the reference take
+ * precedence.
  */
 export function resolveRef(raw: RawSchema, definitions: ReadonlyMap<string, RawSchema>): ResolvedSchema {
   const definition = definitionOf(raw);
@@ -232,7 +238,7 @@ export function resolveRef(raw: RawSchema, definitions: ReadonlyMap<string, RawS
   return { schema: { ...target, ...beside }, definition };
 }
 
-/** Returns the full name of the definition that a schema refers to. */
+/** Returns the full name of the definition that a schema references. */
 function definitionOf(raw: RawSchema): string | undefined {
   const allOf = raw["allOf"];
   const only: unknown = Array.isArray(allOf) && allOf.length === 1 ? allOf[0] : undefined;
@@ -240,20 +246,20 @@ function definitionOf(raw: RawSchema): string | undefined {
   return typeof ref === "string" && ref.startsWith(PREFIX) ? ref.slice(PREFIX.length) : undefined;
 }
 
-/** Tells whether a definition is the metadata of an object. */
+/** Returns whether a definition is ObjectMeta. */
 export function isObjectMetaRef(definition: string): boolean {
   return definition === OBJECT_META;
 }
 
-/** Returns the last part of the full name of a definition: `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */
+/** Returns the last part of the full name of a definition: `PodSpec` for `io.k8s.api.core.v1.PodSpec`. */
 export function shortNameOf(definition: string): string {
   return definition.slice(definition.lastIndexOf(".") + 1);
 }
 
 /**
- * Returns the default that the API server fills in.
+ * Returns the default that the API server applies.
  *
- * The OpenAPI of built-in kinds also states Go's zero values as defaults, which the server never writes.
+ * The OpenAPI of built-in kinds also lists zero values of Go as defaults, which the API server never sets.
  */
 export function realDefaultOf(schema: RawSchema, isCustom: boolean): unknown {
   const value = schema["default"];

@@ -9,7 +9,7 @@ import type ts from "typescript";
 /** Large libraries that are CommonJS modules. */
 interface Libraries {
   readonly typescript: typeof import("typescript");
-  // Without what reads configuration and finds plugins, prettier loads in a third of the time.
+  // The standalone build has no configuration and plugin lookup, and loads in a third of the time.
   readonly "prettier/standalone": typeof import("prettier/standalone");
   readonly "prettier/plugins/babel": typeof import("prettier/plugins/babel");
   readonly "prettier/plugins/estree": typeof import("prettier/plugins/estree");
@@ -18,10 +18,10 @@ interface Libraries {
 const require = createRequire(import.meta.url);
 
 /**
- * Loads a library when it is needed first.
+ * Loads a library on first use.
  *
- * By `require`, because `import` reads all of a CommonJS module once more to find out what it exports, and for a compiler that takes
- * three times as long as running it. Node 20 keeps no compiled code, as later ones do.
+ * Uses `require`, because `import` parses a CommonJS module once more to find its exports, which takes three times as long as executing a compiler.
+ * Node.js 20 has no compile cache, so one is provided by requireCompiled.
  */
 export function loadLibrary<Name extends keyof Libraries>(name: Name): Libraries[Name] {
   const file = require.resolve(name);
@@ -29,14 +29,14 @@ export function loadLibrary<Name extends keyof Libraries>(name: Name): Libraries
   return (isKept ? require(file) : requireCompiled(file)) as Libraries[Name];
 }
 
-/** A CommonJS module within the function that Node puts around it. */
+/** A CommonJS module in the wrapper function of Node.js. */
 type Wrapped = (exports: unknown, require: NodeJS.Require, module: object, file: string, folder: string) => void;
 
 /**
- * Runs a CommonJS module of a package with what V8 compiled of it for an earlier process, as the compile cache of Node 22 does.
+ * Loads a CommonJS module of a package with V8's code cache of an earlier process, like the compile cache of Node.js 22.
  *
- * The code is kept in `node_modules/.cache` beside the package: who can write there can change the package, too. It is stored when this
- * process exits, since V8 compiles most functions when they are called first.
+ * The cache is stored in `node_modules/.cache` next to the package, where anyone with write access could also change the package. It is written when
+ * the process exits, because V8 compiles most functions when they are first called.
  */
 export function requireCompiled(file: string): unknown {
   const require = createRequire(file);
@@ -58,11 +58,11 @@ export function requireCompiled(file: string): unknown {
   return module.exports;
 }
 
-/** A number that names V8, and the checksum of the text. */
+/** Version tag of V8's code cache, and checksum of the source text. */
 const KEY_BYTES = 32;
 const HEAD_BYTES = KEY_BYTES + 4;
 
-/** The compiled code of a module: a key, a checksum and the code. */
+/** The cached code of a module: a key, a checksum, and the code. */
 class CodeFile {
   readonly #path: string;
   readonly #key: Buffer;
@@ -74,7 +74,7 @@ class CodeFile {
     this.#key = key;
   }
 
-  /** Returns the code; undefined if there is none, or it is damaged, or of another text or V8. */
+  /** Returns the cached code; undefined if it is missing, damaged, or for another text or version of V8. */
   read(): Buffer | undefined {
     try {
       const stored = readFileSync(this.#path);
@@ -95,13 +95,13 @@ class CodeFile {
       writeFileSync(temporary, Buffer.concat([this.#key, sum, code]));
       renameSync(temporary, this.#path);
     } catch {
-      // Only the time of the next run depends on it.
+      // A missing cache only makes the next run slower.
       if (existsSync(temporary)) rmSync(temporary);
     }
   }
 }
 
-/** Returns an expression without what only the compiler reads: parentheses, `as`, `<Type>`, `satisfies`, `!`. */
+/** Removes syntax from an expression that does not affect its value: parentheses, `as`, `<Type>`, `satisfies`, and `!`. */
 export function unwrap(expression: ts.Expression, compiler: typeof ts): ts.Expression {
   return compiler.isParenthesizedExpression(expression) ||
     compiler.isAsExpression(expression) ||
@@ -112,7 +112,10 @@ export function unwrap(expression: ts.Expression, compiler: typeof ts): ts.Expre
     : expression;
 }
 
-/** What no variable or function of a module can be called: the words of ECMAScript 2024, 12.7.2, and what strict mode and modules add. */
+/**
+ * Words that cannot be the name of a variable or a function in a module: the reserved words of ECMAScript 2024, section 12.7.2, and those of strict
+ * mode and modules.
+ */
 export const reservedWords: ReadonlySet<string> = new Set(
   (
     "arguments await break case catch class const continue debugger default delete do else enum eval export extends false " +
@@ -121,18 +124,18 @@ export const reservedWords: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The folders of the generator beside those of the controllers. */
+/** Folders of generated code that are not folders of controllers. */
 const FOLDERS: ReadonlySet<string> = new Set(["generated", "resources"]);
 
-/** Names of devices, which Windows does not allow for files, whatever their extension. */
+/** Device names that Windows does not allow as file names, with any extension. */
 const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
 
-/** Tells whether no file can have a name, whatever its extension. */
+/** Returns whether a name is a device name, which no file can have. */
 export function isDevice(name: string): boolean {
   return DEVICES.test(name);
 }
 
-/** Tells whether no controller can have a name, which is also that of its folder. */
+/** Returns whether a controller cannot have a name, because its folder has the same name. */
 export function isReservedController(name: string): boolean {
   return FOLDERS.has(name) || isDevice(name);
 }
