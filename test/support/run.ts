@@ -1,9 +1,9 @@
-// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist;
-// with --except LIST without the files and folders that a list in the folder test names.
+// node test/dist/support/run.js FOLDER|FILE... runs each *.test.js file in the given folders of test/dist, or of another project's dist folder.
+// --except LIST excludes the files and folders that a list in the test folder names.
 //
-// A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but those share one that
-// touch nothing outside of what they open themselves. More processes run at once than there are cores, for many wait most of their time.
-// A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
+// Test files run in separate processes, so that a leaked timer, hang, or crash affects only the file that caused it. Files that use only resources
+// which they open themselves share a process. More processes run concurrently than there are cores, because many of them are waiting. A test file
+// fails if one of its tests fails, if it declares no test or leaves one unfinished, or if it does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -22,58 +22,58 @@ import type { SuiteReport } from "./suite.js";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const FILE_TIMEOUT_MS = Number(process.env["TEST_FILE_TIMEOUT_MS"] ?? 900_000);
 const EXIT_GRACE_MS = 30_000;
-// What a test waits for comes late where much else runs; a wait is only as long as it has to be.
+// Timeouts are extended on a busy machine; waiting ends as soon as the condition is true.
 const WAIT_FACTOR = process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? "4";
 const IS_REAL = process.env["TEST_API_SERVER"] === "real";
-// A test that takes long would keep the other files of its process waiting.
+// Slow tests would delay the other files of their process.
 const IS_QUICK = !isThorough && !IS_REAL;
-// How many more processes run at once than there are cores. A real API server computes while its test waits.
+// The number of concurrent processes in excess of the cores. A real API server uses the CPU while its test is waiting.
 const BESIDE = 9;
 const BESIDE_REAL = 3;
-// Most files are over before optimised code pays: less of it, and fewer collections of a small heap, take a fifth less CPU.
-// Later versions of V8 have no such budget.
+// Most files finish before optimized code pays off: delaying it, and collecting a small heap less often, uses a fifth less CPU time. Later versions
+// of V8 have no interrupt budget.
 const SHORT_LIVED = [
   "--max-semi-space-size=32",
   ...(process.versions.node.startsWith("20.") ? ["--interrupt-budget=1000000"] : []),
 ];
 
-// They take minutes: what begins first is not what everything else waits for at the end.
+// These files take minutes, so they are started first and do not delay the end of the run.
 const LONGEST =
   /\/(?:reconciles\/stuck-primaries|life-cycle\/event-loop|writes\/(?:write-loops|late-writes)|unit\/support\/run)\.test\.js$/;
-// They take as long where a run is thorough, or on a real API server.
+// These files take minutes in a thorough run, or with a real API server.
 const LONGEST_THERE =
   /\/(?:conformance\/goldens|api-server\/(?:simulate|parse-agreement)|memory\/run-memory|golden\/new-project|types\/hostile-crds|control-plane\/(?:embedded\/(?:updates\/mutated-updates|peer-clients)|kubectl\/kubectl-commands|operate\/metrics))\.test\.js$/;
 
-// They measure how long a process of theirs is blocked or hears nothing of its Lease, which on a busy machine is what other tests do to it.
+// These files measure how long their processes are blocked, or whether they renew a Lease in time, which other tests on a busy machine would affect.
 const ALONE = IS_QUICK
   ? /\/control-plane\/operate\/leader-election\.test\.js$/
   : /\/(?:control-plane\/operate\/leader-election|life-cycle\/event-loop)\.test\.js$/;
 
-/** What became of one test file. */
+/** The result of a test file. */
 export interface FileOutcome {
   file: string;
   report: SuiteReport;
-  /** Why the file as a whole failed; absent if it did not. */
+  /** Why the file as a whole failed; undefined if it did not. */
   problem?: string;
   output: string;
   durationMs: number;
 }
 
-/** How long a test file may take. */
+/** The time limits of a test file. */
 export interface FileLimits {
   fileTimeoutMs?: number;
-  /** From the end of its last test, and of the disposal of what the tests share, until the process has ended. */
+  /** The time from the end of its last test and the disposal of shared resources until the process exits. */
   exitGraceMs?: number;
 }
 
-/** Runs one compiled test file in a process of its own. */
+/** Runs a compiled test file in a separate process. */
 export async function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
   const [outcome] = await runFiles([file], limits);
   if (outcome === undefined) throw new Error(`${file} has no outcome`);
   return outcome;
 }
 
-/** Runs compiled test files in one process, one after the other. A file fails for what it does itself, or for how the process ends. */
+/** Runs compiled test files one after the other in one process. A file fails because of its own errors, or because of how the process exits. */
 export function runFiles(files: readonly string[], limits: FileLimits = {}): Promise<FileOutcome[]> {
   const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
@@ -82,7 +82,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
   let output = "";
   let reason: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
-  // A file that is ended cannot tidy up, so its temporary files lie in a folder that we remove.
+  // A killed process cannot clean up, so its temporary files are in a folder that we remove.
   const temporary = mkdtempSync(join(tmpdir(), "gen-operator-test-file-"));
   const [only = "", ...others] = files;
   const [program, args] = others.length === 0 ? [only, []] : [TOGETHER, files];
@@ -94,7 +94,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
     });
     const kill = (why: string) => {
       reason = why;
-      // A file that is ended has not printed them itself.
+      // A killed process has not printed its failures.
       const failures = [...reports.values()].flatMap((report) => report.failures);
       output += failures.map((failure) => `\nFAIL  ${failure}`).join("");
       child.kill("SIGKILL");
@@ -113,7 +113,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
         exitGraceMs,
       );
     });
-    // What it left running would keep its output open.
+    // Processes that it left running would keep its output open.
     child.on("exit", () => endProcessesOf(temporary));
     child.on("close", (code, signal) => {
       clearTimeout(deadline);
@@ -121,7 +121,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
       rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       const end = { code, signal, reason };
       const own = files.map((file) => problemOf(reports.get(file) ?? NOTHING, end));
-      // The process tells of failed tests by its code, too; the others did not fail by that.
+      // The exit code also reports failed tests, which do not affect the other files.
       const isWell = own.every((problem) => problem === undefined);
       const common = isWell && code !== 0 ? (endedBy(end) ?? `exited with code ${code}`) : undefined;
       let since = startedAt;
@@ -140,8 +140,9 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
 }
 
 /**
- * Ends what a file has left running: its processes have its folder for temporary files in their environment. A process group of its own would do the
- * same on all systems, but makes a session, and Linux shares the processor among sessions: a file with many processes would get too little.
+ * Kills the processes that a file has left running, which are identified by the folder for temporary files in their environment. A separate process
+ * group would do the same on all systems, but creates a session, and Linux distributes CPU time among sessions: a file with many processes would get
+ * too little.
  */
 function endProcessesOf(temporary: string): void {
   if (process.platform !== "linux") return;
@@ -150,7 +151,7 @@ function endProcessesOf(temporary: string): void {
       const variables = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
       if (variables.includes(`TMPDIR=${temporary}`)) process.kill(Number(pid), "SIGKILL");
     } catch {
-      // It has ended, or is somebody else's.
+      // The process has exited, or belongs to another user.
     }
   }
 }
@@ -161,11 +162,11 @@ const NOTHING: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], p
 interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Why the process was ended; absent if it ended by itself. */
+  /** Why the process was killed; undefined if it exited by itself. */
   readonly reason: string | undefined;
 }
 
-/** Says what a file did wrong. One that was finished does not answer for the end of the process. */
+/** Returns why a file failed. A file that has finished is not blamed for the exit of the process. */
 function problemOf(report: SuiteReport, end: ProcessEnd): string | undefined {
   const ended = report.finished === undefined && end.code !== 0 ? endedBy(end) : undefined;
   if (ended !== undefined) return report.running === undefined ? ended : `${ended}, in "${report.running}"`;
@@ -190,17 +191,17 @@ function testFiles(path: string): string[] {
     .sort();
 }
 
-/** Reads a list of folders, and of files without `.test.js`; returns whether it names a file. */
+/** Reads a list of folders, and of files without `.test.js`. Returns a predicate that matches the listed files. */
 function readList(list: string): (file: string) => boolean {
   const lines = readFileSync(list, "utf8").split("\n");
   const names = lines.filter((line) => line !== "" && !line.startsWith("#"));
   return (file) => names.some((name) => file === `${name}.test.js` || file.startsWith(`${name}/`));
 }
 
-/** The compiler leaves behind what it made of sources that were removed or renamed. */
+/** Returns whether the source exists; the compiler does not delete the output of removed or renamed sources. */
 function hasSource(file: string): boolean {
   const path = relative(root, file).replace(/\.js$/, ".ts");
-  // The tests of another project are beside what they test, and its sources in src.
+  // The tests of another project are next to the code that they test, and its sources are in src.
   const source = path.startsWith("..") ? path.replace(/(.*)\bdist\b/, "$1src") : join("..", path);
   return existsSync(join(root, source));
 }
@@ -220,7 +221,7 @@ async function main(args: string[]): Promise<number> {
     path,
     files: testFiles(resolve(root, path)).filter((file) => !isLeft(relative(root, file))),
   }));
-  // A suite that is asked for and is not there must not look like one that passes.
+  // A missing suite must not be reported as passed.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
   const outcomes: FileOutcome[] = [];
   const all = found.flatMap(({ files }) => files);
@@ -249,8 +250,9 @@ async function main(args: string[]): Promise<number> {
 }
 
 /**
- * All files, those of every folder spread over the whole: some wait most of their time, and others compute. What shares a process comes first,
- * as it takes the longest, so that at the end no core waits for it; but only files that compute are many, and they fill the cores to the end.
+ * Interleaves the groups of all folders, because some folders mainly wait and others compute. Within a folder, groups with several files start first
+ * because they take the longest, so that no core waits for them at the end. The largest groups, which only compute, start last and keep all cores
+ * busy until the end.
  */
 function inTurns(folders: readonly string[][][]): string[][] {
   const rank = ({ length }: string[]) => (length > MOST_THAT_WAIT ? 0 : -length);
@@ -293,7 +295,7 @@ function printSummary(outcomes: FileOutcome[], empty: string[]): number {
   return failed === 0 ? 0 : 1;
 }
 
-// What fails or hangs is told already.
+// Failed and hanging files have already been reported.
 function passedTitlesOf(outcomes: FileOutcome[]): Map<string, string[]> {
   return new Map(
     outcomes

@@ -1,27 +1,27 @@
-// The only file that imports uvu. It exits 0 when a `before` or `after.each` hook throws and when `.run()` is forgotten, and
-// it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
-// every test in time, and reports to run.ts what was declared and what became of it.
+// The only file that imports uvu. uvu exits with 0 if a `before` or `after.each` hook throws or if `.run()` is not called, and it has no timeouts.
+// This wrapper therefore offers no hooks (use disposables with `await using` for setup), runs the suite itself, adds timeouts, and reports the
+// declared tests and their results to run.ts.
 import { exec, suite as uvuSuite } from "uvu";
 import { isAdded, isThorough, ONLY_THOROUGH } from "./runs.js";
 
 export * as assert from "./assert.js";
 
-/** What a test file tells the runner about itself; counts are tests. */
+/** The report of a test file to the runner; the counts are numbers of tests. */
 export interface SuiteReport {
-  /** Absent if the process runs no other file. */
+  /** Undefined if it is the only test file of the process. */
   file?: string;
   declared: number;
   passed: number;
   failed: number;
-  /** Title and reason of every test that does not run here. */
+  /** The titles of skipped tests, with the reasons. */
   skipped: string[];
   /** The titles of the tests that passed. */
   passedTitles: string[];
-  /** Title and message of every failure, for a file that is ended before it can print them. */
+  /** The titles and messages of failures, in case the process is killed before it prints them. */
   failures: string[];
-  /** The title of the test that runs, or what is done after the last one. */
+  /** The title of the current test, or the activity after the last one. */
   running?: string;
-  /** Set once nothing is left to do: all tests ran, and what they shared is disposed. */
+  /** Set after all tests have run and shared resources have been disposed. */
   finished?: true;
 }
 
@@ -29,11 +29,11 @@ interface DeclareTestFunction {
   (title: string, body: () => unknown, options?: { timeoutMs?: number }): void;
 }
 
-/** Declares one test; its title states a law in the present tense. */
+/** Declares a test. Its title states an invariant in the present tense. */
 export interface DeclareTest extends DeclareTestFunction {
-  /** Declares a test that does not run here; the run counts it and names it with the reason. */
+  /** Declares a test that is skipped; the run reports it with the reason. */
   skip(title: string, reason: string): void;
-  /** Declares a test that runs only where there is time; `.ci/run` names the file among those that it runs so. */
+  /** Declares a test that runs only in thorough runs; `.ci/run` lists its file among those to run thoroughly. */
   thorough: DeclareTestFunction;
 }
 
@@ -48,19 +48,19 @@ function beginReport(file: Pick<SuiteReport, "file"> = {}): SuiteReport {
   return report;
 }
 
-/** Says that the suites which follow are those of a file that shares the process with others. */
+/** Assigns the suites that follow to a file that shares the process with others. */
 export function beginFile(file: string): void {
   current = beginReport({ file });
 }
 
-/** Runs what was declared, where several files share the process. */
+/** Runs the declared suites if several files share the process. */
 export async function runDeclared(): Promise<void> {
-  // No test of these files will say that it is the last.
+  // Files without tests have no last test that would finish them.
   for (const report of reports.filter(({ declared }) => declared === 0)) await finish(report);
   await exec();
 }
 
-/** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
+/** Declares and runs a suite. There are no hooks; use `await using` for setup. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
   const uvuTest = uvuSuite(name);
   const report = (current ??= beginReport());
@@ -84,15 +84,15 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
 const sharedResources: (AsyncDisposable & { forget(): void })[] = [];
 
 /**
- * Returns a function that creates a resource at its first call and hands out the same one afterwards.
+ * Returns a function that creates a resource on the first call, and returns the same one on later calls.
  *
- * For what is too slow to start for every test. It is disposed after the last test of the file.
+ * Use it for resources that are too slow to create for each test. The resource is disposed after the last test of the file.
  */
 export function shared<T extends AsyncDisposable>(create: () => Promise<T>): () => Promise<T> {
   let created: Promise<T> | undefined;
   const createOnce = async () => {
     const resource = await create();
-    // What a helper shares is made anew for the next file of the process.
+    // The next file of the process creates shared resources of helpers again.
     const forget = () => (created = undefined);
     sharedResources.push({ forget, [Symbol.asyncDispose]: () => resource[Symbol.asyncDispose]() });
     return resource;
@@ -100,7 +100,7 @@ export function shared<T extends AsyncDisposable>(create: () => Promise<T>): () 
   return () => (created ??= createOnce());
 }
 
-/** A resource that cannot be disposed makes the file fail: the rejection ends the process. */
+/** An error while disposing fails the file, because the unhandled rejection ends the process. */
 async function disposeSharedResources(): Promise<void> {
   for (let last = sharedResources.pop(); last !== undefined; last = sharedResources.pop()) {
     last.forget();
@@ -108,7 +108,7 @@ async function disposeSharedResources(): Promise<void> {
   }
 }
 
-/** What is shared may be slow to dispose: a folder with thousands of installed files, for example. */
+/** Disposing shared resources may take long, for example for a folder with thousands of installed files. */
 async function finish(report: SuiteReport): Promise<void> {
   report.running = "disposing of what the tests share";
   process.send?.(report);
@@ -148,9 +148,9 @@ async function failAfter(timeoutMs: number, title: string, body: () => unknown):
   }
 }
 
-// Whoever waited for the reports is gone.
+// The runner has exited.
 process.once("disconnect", () => process.exit(1));
-// A listener alone would keep the process from its end.
+// The listener alone would keep the process alive.
 process.channel?.unref();
-// A file in which every suite was skipped, or which declares nothing, still has to say so.
+// A file with only skipped suites, or without declarations, must still send its report.
 process.once("beforeExit", () => reports.forEach((report) => process.send?.(report)));

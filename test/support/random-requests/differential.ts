@@ -1,21 +1,21 @@
-// Plays sequences of requests on two servers, and makes those that are answered differently short.
+// Sends sequences of requests to two servers, and shrinks those with different responses.
 import type { Connection } from "../api/api-request.js";
 import { differencesOf, type Difference } from "../conformance/conformance-golden.js";
 import { normaliseOutcomes } from "../conformance/conformance-normalise.js";
 import { playScenario, type StepOutcome } from "../conformance/conformance-play.js";
 import type { Step } from "../conformance/conformance-scenario.js";
 
-/** A sequence that two servers answer differently. */
+/** A sequence with different responses. */
 export interface Disagreement {
-  /** What two sequences have in common that show the same difference: the request, and where the answers differ. */
+  /** Identifies the difference: the request, and the paths where the responses differ. */
   signature: string;
   steps: Step[];
-  /** Which step is answered differently, counted from 1 without the silent ones. */
+  /** The number of the step with different responses, starting at 1 and excluding silent steps. */
   step: number;
   differences: Difference[];
 }
 
-/** The server that is right, and the one that is compared with it. */
+/** The reference server, and the server to compare with it. */
 export interface Servers {
   real: Connection;
   embedded: Connection;
@@ -24,12 +24,12 @@ export interface Servers {
 const TIMEOUT_MS = 20_000;
 let played = 0;
 
-/** Plays the steps on both servers; undefined if they answer alike, else the first difference: what follows may differ because of it. */
+/** Runs the steps on both servers; returns the first difference, or undefined. Later differences may be consequences of the first. */
 export async function findDisagreement(servers: Servers, steps: Step[]): Promise<Disagreement | undefined> {
   return (await findDisagreements(servers, steps))[0];
 }
 
-/** Plays the steps on both servers, and lists those that they answer differently. */
+/** Runs the steps on both servers; returns the steps with different responses. */
 export async function findDisagreements(servers: Servers, steps: Step[]): Promise<Disagreement[]> {
   const [real, embedded] = await Promise.all([playSteps(servers.real, steps), playSteps(servers.embedded, steps)]);
   const differences = differencesOf(comparable(real), comparable(embedded), { isShared: true });
@@ -46,7 +46,7 @@ interface Played {
   outcomes: StepOutcome[];
 }
 
-/** Plays the steps on a server, in a namespace of their own. */
+/** Runs the steps on a server in a new namespace. */
 export async function playSteps(connection: Connection, steps: Step[]): Promise<Played> {
   const namespace = `random-${process.pid}-${++played}-of-steps`;
   let timer: NodeJS.Timeout | undefined;
@@ -65,7 +65,7 @@ function comparable({ namespace, outcomes }: Played): StepOutcome[] {
   return normaliseOutcomes(outcomes, namespace).map(withoutChance);
 }
 
-/** A check of an apply ends at the first field that a struct does not have, and Go takes the fields in any order. */
+/** Validation of an apply stops at the first undeclared field, and Go iterates over fields in random order. */
 function withoutChance(outcome: StepOutcome): StepOutcome {
   const { message } = (outcome.body ?? {}) as { message?: string };
   if (message?.includes("field not declared in schema") !== true) return outcome;
@@ -83,7 +83,7 @@ function signatureOf(step: Step, differences: Difference[]): string {
   return `${step.method} ${resource} ${step.as ?? ""}: ${[...new Set(paths)].slice(0, 3).join(" ")}${status}`;
 }
 
-/** Leaves out steps, and then members of their bodies and parameters, as long as the same difference shows. */
+/** Removes steps, and then members of their bodies and parameters, as long as the difference remains. */
 export async function shrink(servers: Servers, found: Disagreement, deadline: number): Promise<Disagreement> {
   let best = found;
   for (let hasShrunk = true; hasShrunk;) {
@@ -101,7 +101,7 @@ export async function shrink(servers: Servers, found: Disagreement, deadline: nu
 }
 
 function* smallerSequences(steps: Step[]): Generator<Step[]> {
-  // What makes the watch stays, as its events are a step.
+  // Keep silent steps and the one that opens the watch, because the events of the watch are a step.
   for (let index = steps.length - 1; index >= 0; index--)
     if (steps[index]?.open === undefined && steps[index]?.silent !== true) yield steps.toSpliced(index, 1);
   for (const [index, step] of steps.entries())

@@ -2,7 +2,7 @@ import fc, { type Arbitrary } from "../fast-check.js";
 import type { RandomKind } from "./random-kind.js";
 import { conditions, count, intOrString, map, some, word, words } from "./random-values.js";
 
-/** Custom resources of test/conformance/definitions.yaml. */
+/** The custom kinds of test/conformance/definitions.yaml. */
 export const RANDOM_CUSTOM_KINDS: RandomKind[] = [
   {
     path: "$widget",

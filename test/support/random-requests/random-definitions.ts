@@ -1,11 +1,11 @@
-// Random definitions of custom kinds: schemas, versions, subresources, columns and selectable fields.
+// Random CRDs: schemas, versions, subresources, printer columns, and selectable fields.
 import fc, { type Arbitrary } from "../fast-check.js";
 import type { Crd } from "../api/api-server.js";
 import type { RandomKind } from "./random-kind.js";
 import { randomObject, type Shape } from "./random-schemas.js";
 import { count, some } from "./random-values.js";
 
-/** A definition, and its versions as kinds that requests are about. */
+/** A CRD, and its versions as kinds for random requests. */
 export interface RandomDefinition {
   crd: Crd;
   kinds: RandomKind[];
@@ -13,7 +13,7 @@ export interface RandomDefinition {
 
 const GROUP = "random.example.com";
 
-/** So many definitions; those of a seed are always the same. */
+/** Returns a number of CRDs, which the seed determines. */
 export function randomDefinitions(how: number, seed: number): RandomDefinition[] {
   return fc.sample(parts, { seed, numRuns: how }).map(definitionOf);
 }
@@ -72,7 +72,7 @@ function definitionOf(given: Parts, index: number): RandomDefinition {
 
 function versionOf({ spec, otherSpec, status, hasStatus, hasScale, hasColumns }: Parts, name: string) {
   const own = name === "v1" ? spec : otherSpec;
-  // An object without anything has to be accepted: the last one of a sequence is.
+  // An empty spec must be valid, because the last object of a sequence has one.
   const {
     properties,
     required: _,

@@ -1,17 +1,17 @@
 import type { Arbitrary } from "../fast-check.js";
 
-/** A kind that random requests are about. */
+/** A kind for random requests. */
 export interface RandomKind {
-  /** `$cm` and the like, as scenarios name it. */
+  /** The variable for the path in scenarios, such as `$cm`. */
   path: string;
   kind: string;
-  /** Absent for the version that scenarios take. */
+  /** Undefined for the version that scenarios use. */
   apiVersion?: string;
-  /** What every object is created with. */
+  /** The content of each new object. */
   base: object;
-  /** Part of an object, without metadata. */
+  /** Partial objects without metadata. */
   part: Arbitrary<object>;
-  /** Part of its status; absent without the subresource. */
+  /** Partial values of status; undefined without the subresource. */
   status?: Arbitrary<object>;
   scale?: true;
 }

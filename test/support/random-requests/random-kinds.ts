@@ -1,4 +1,4 @@
-// The kinds that random requests are about: an object that is accepted, and random parts of one, most of which make sense.
+// The kinds for random requests: a valid object, and random partial objects, most of which are valid.
 import fc from "../fast-check.js";
 import { RANDOM_CUSTOM_KINDS } from "./random-custom-kinds.js";
 import type { RandomKind } from "./random-kind.js";
@@ -209,5 +209,5 @@ const RANDOM_CONFIGURATION: RandomKind[] = [
   },
 ];
 
-/** All kinds that random requests are about. */
+/** All kinds for random requests. */
 export const RANDOM_KINDS: RandomKind[] = [...RANDOM_CONFIGURATION, ...RANDOM_WORKLOADS, ...RANDOM_CUSTOM_KINDS];

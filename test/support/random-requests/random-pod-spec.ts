@@ -61,7 +61,7 @@ const volumes = fc.array(
   { maxLength: 2 },
 );
 
-/** Part of the spec of a pod; the first container, if there is one, is called `web`. */
+/** A partial pod spec. If it has containers, the first one is called `web`. */
 export const randomPodSpec = some({
   containers: fc
     .tuple(container, fc.option(container, { freq: 3 }))

@@ -1,8 +1,8 @@
-// Random parts of structural schemas, each with values that mostly fit it.
+// Random structural schemas, with values of which most are valid.
 import fc, { type Arbitrary } from "../fast-check.js";
 import { intOrString, some, word } from "./random-values.js";
 
-/** A schema, and values for it. */
+/** A schema with values for it. */
 export interface Shape {
   schema: Record<string, unknown>;
   value: Arbitrary<unknown>;
@@ -73,7 +73,7 @@ function rules(rule: string, message = "", isOptional = false): Record<string, u
 
 const plain = (type: string) => ({ type, ...(type === "string" ? { maxLength: 20 } : {}) });
 
-/** A schema of at most so many levels. */
+/** Returns schemas with at most this number of levels. */
 function shape(depth: number): Shapes {
   if (depth === 0) return scalar;
   return fc.oneof(
@@ -124,7 +124,7 @@ function map(depth: number): Shapes {
   }));
 }
 
-/** The members of an object. */
+/** The properties of an object. */
 interface Members {
   schemaOf(more: Record<string, unknown>, required: string[]): Record<string, unknown>;
   value: Arbitrary<object>;
@@ -157,7 +157,7 @@ const OBJECT_FACTS = [
   { "x-kubernetes-preserve-unknown-fields": true },
 ];
 
-/** An object with random members. */
+/** Returns object schemas with random properties. */
 export function randomObject(depth: number): Shapes {
   return fc.tuple(properties(depth - 1), fc.constantFrom(...OBJECT_FACTS)).map(([members, facts]) => ({
     schema: { ...members.schemaOf({}, []), ...facts },

@@ -1,5 +1,4 @@
-// Random sequences of requests, as scenarios have them: about one kind at a time, a few names and a few managers, so that the
-// requests of a sequence meet.
+// Random sequences of requests for scenarios. Each sequence uses one kind with few names and field managers, so that its requests interact.
 import fc, { type Arbitrary } from "../fast-check.js";
 import type { Step } from "../conformance/conformance-scenario.js";
 import type { RandomKind } from "./random-kind.js";
@@ -9,7 +8,7 @@ const manager = fc.constantFrom("one", "two", "three");
 
 type Query = Record<string, string | undefined>;
 
-/** One sequence: requests about one kind, seen by a watch from its beginning. */
+/** A sequence of requests for one kind, with a watch that observes all of them. */
 export function randomSteps(maxLength: number, kinds: RandomKind[]): Arbitrary<Step[]> {
   return fc.constantFrom(...kinds).chain((kind) => {
     const requests = fc.array(randomRequest(kind), { minLength: 2, maxLength });
@@ -17,7 +16,7 @@ export function randomSteps(maxLength: number, kinds: RandomKind[]): Arbitrary<S
   });
 }
 
-/** A watch tells every write of the sequence, up to that of an object that nothing else names. */
+/** Adds a watch of all writes in the sequence, which ends with the creation of an object with a unique name. */
 function observed(kind: RandomKind, steps: Step[]): Step[] {
   const last = { ...kind.base, ...typeOf(kind), metadata: { name: "zz-last" } };
   return [
@@ -75,7 +74,7 @@ const metadata = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 );
 
-/** A part with metadata in some cases, and one odd value in few. */
+/** A partial object, in some cases with metadata, and in few cases with one unusual value. */
 function randomPart(kind: RandomKind): Arbitrary<object> {
   const withMetadata = fc
     .tuple(kind.part, metadata, fc.integer({ min: 0, max: 3 }))
@@ -100,7 +99,7 @@ const oddValue = fc.constantFrom<unknown>(
   undefined,
 );
 
-/** Replaces one value somewhere in an object; an object gets another member instead. */
+/** Replaces one value in an object; if the object itself is chosen, adds an unknown member instead. */
 function odd([part, place, value]: [object, number, unknown]): object {
   const places = placesOf(part);
   const path = places[place % places.length] ?? [];
@@ -230,7 +229,7 @@ function patchOf(kind: RandomKind, on: string, { as, body, query }: Patch): Step
   return { method: "PATCH", target: `${kind.path}/${on}${textOf(query)}`, ...(as === undefined ? {} : { as }), body };
 }
 
-/** Directives of strategic merge patches, at the place of the first object below. */
+/** Directives of strategic merge patches, added to the first nested object. */
 const directive: Arbitrary<(part: object) => object> = fc
   .constantFrom<object>({}, {}, {}, { $patch: "replace" }, { $patch: "delete" }, { $retainKeys: ["a", "type"] })
   .map((extra) => (part: object) => {

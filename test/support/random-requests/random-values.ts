@@ -1,4 +1,4 @@
-// Values that random objects are made of: few, so that those of two requests are often the same.
+// Values of random objects. There are few, so that those of two requests are often equal.
 import fc, { type Arbitrary } from "../fast-check.js";
 
 export const word = fc.constantFrom("a", "b", "c", "x");
@@ -9,7 +9,7 @@ export const intOrString = fc.constantFrom<unknown>(1, 0, "50%", "http", "1", "1
 export const labels = { app: "web" };
 export const container = { name: "web", image: "nginx:1" };
 
-/** An object in which any member may be absent. */
+/** An object in which all members are optional. */
 export function some(members: Record<string, Arbitrary<unknown>>): Arbitrary<object> {
   return fc.record(members, { requiredKeys: [], noNullPrototype: true });
 }

@@ -9,7 +9,7 @@ const randomTemplate = some({
   spec: randomPodSpec,
 });
 
-/** Pods and what makes them. */
+/** Pods and the workloads that create them. */
 export const RANDOM_WORKLOADS: RandomKind[] = [
   {
     path: "$deploy",

@@ -1,4 +1,4 @@
-// Updates of objects of built-in kinds that change a part or two as few would: of the whole object, of its status, or of what another endpoint writes.
+// Updates of objects of built-in kinds with one or two unusual changes: of the whole object, its status, or the part that another subresource writes.
 import fc, { type Arbitrary } from "../../fast-check.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { Step } from "../../conformance/conformance-scenario.js";
@@ -8,25 +8,25 @@ import { bodyOf, mutate, pathOf, schemaOf } from "./mutated-objects.js";
 import { Choices, valueOf } from "./mutations.js";
 import { schemaBelow, updateOf, type Place, type Update } from "./update-steps.js";
 
-/** An object that is stored on both servers, and the choices of its updates. */
+/** An object to store on both servers, with random updates. */
 export interface UpdatedObject {
   readonly kind: string;
-  /** Stores the object, and reads it last. What is refused of one creation is made by the next. */
+  /** The steps to create the object and read it. If the first creation is rejected, the next one creates the object. */
   readonly stored: readonly Step[];
-  /** Makes updates of the object as it was stored; none of them is kept. */
+  /** Returns updates of the stored object. None of them is persisted. */
   readonly updatesOf: (object: JsonObject) => Update[];
   readonly cleanUp: Step;
 }
 
-// Kinds whose objects would change what becomes of other requests.
+// Kinds whose objects would affect other requests.
 const LEFT_OUT = ["CustomResourceDefinition", "APIService"];
 const UPDATES = 4;
-/** Who asks is told of, and the administrators of two servers have different names. */
+/** Responses can contain the user, and the administrators of the two servers have different names. */
 const SOMEBODY = { "Impersonate-User": "somebody", "Impersonate-Group": "system:masters" };
-/** What would be so for others too. */
+/** Fields that would affect other objects. */
 const FOR_ALL = ["globalDefault"];
 
-/** Any object of the kinds that minimal-objects.ts has, as it is or changed, and updates of it. */
+/** An object of any kind in minimal-objects.ts, with or without changes, and updates of it. */
 export const updatedObject: Arbitrary<UpdatedObject> = fc.infiniteStream(fc.noBias(fc.nat())).map((numbers) => {
   const choose = new Choices((count) => (numbers.next().value as number) % count);
   const chosen = choose.from(minimalObjects.filter(({ kind }) => !LEFT_OUT.includes(kind)));
@@ -39,7 +39,7 @@ export const updatedObject: Arbitrary<UpdatedObject> = fc.infiniteStream(fc.noBi
   };
 });
 
-/** What is in no namespace has the name of one, which no other sequence has. */
+/** The name of a cluster-scoped object includes that of a namespace, so that it is unique among all sequences. */
 function placeOf(chosen: MinimalObject, choose: Choices): Place {
   const path = pathOf(chosen);
   if (path.includes("$ns")) return { path, name: "a" };

@@ -1,4 +1,4 @@
-// Tries many cases on two servers, and says what they answer differently. The environment says how many, and which.
+// Compares the responses of two servers in many random cases. Environment variables set the number of cases and the seed.
 import { writeFileSync } from "node:fs";
 import { startApiServer } from "#apiserver/index.js";
 import type { Difference } from "../../conformance/conformance-golden.js";
@@ -11,13 +11,13 @@ import { readKnownPatterns } from "../known-patterns.js";
 
 const COUNT = Number(process.env["TEST_RANDOM_COUNT"] ?? 600);
 const SEED = Number(process.env["TEST_RANDOM_SEED"] ?? 1);
-/** Where all that differs is written, besides the failure. */
+/** A file to write all differences to, in addition to the test failure. */
 const REPORT = process.env["TEST_RANDOM_REPORT"];
 
-/** Cases that are tried at the same time: the real server waits for its disk. */
+/** The number of concurrent cases; the real server often waits for its disk. */
 const AT_ONCE = 4;
 
-/** No controller runs that would make it, and no Pod is let in without it. Without a token, as the volume of one has a name by chance. */
+/** Pods are rejected without this ServiceAccount, and no controller creates it. It mounts no token, because the name of that volume is random. */
 export const SERVICE_ACCOUNT: Step = {
   method: "POST",
   target: "$sa",
@@ -26,20 +26,20 @@ export const SERVICE_ACCOUNT: Step = {
   silent: true,
 };
 
-/** How cases are tried. */
+/** The options of a comparison. */
 export interface Trial<Case> {
   readonly cases: Arbitrary<Case>;
-  /** The file of what is known to differ. */
+  /** The file with known differences. */
   readonly knownFile: string;
-  /** What is counted. */
+  /** The noun for the compared items. */
   readonly noun: string;
-  /** How long a case may take on a slow machine. */
+  /** The timeout of a case on a slow machine. */
   readonly caseTimeoutMs: number;
-  /** Tries a case: for each thing that is counted, what differs in words. */
+  /** Compares a case; returns a description of the difference, or undefined, for each item. */
   readonly tryOne: (servers: Servers, one: Case) => Promise<(string | undefined)[]>;
 }
 
-/** Declares the suite that tries so many cases of a seed beside a real API server. */
+/** Declares a suite that compares random cases with a real API server. */
 export function suiteOfTrials<Case>(title: string, trial: Trial<Case>): void {
   suite(title, (test) => {
     test(
@@ -56,7 +56,7 @@ export function suiteOfTrials<Case>(title: string, trial: Trial<Case>): void {
   });
 }
 
-/** Tries all cases; what is not known to differ is counted and described. */
+/** Compares all cases; counts and describes unknown differences. */
 async function tryCases<Case>(servers: Servers, trial: Trial<Case>): Promise<{ unknown: number; text: string }> {
   const known = readKnownPatterns(trial.knownFile);
   const cases = fc.sample(trial.cases, { seed: SEED, numRuns: COUNT }).values();
@@ -77,7 +77,7 @@ async function tryCases<Case>(servers: Servers, trial: Trial<Case>): Promise<{ u
   return { unknown, text: [summary, ...found].join("\n\n") };
 }
 
-/** What was tried, what was changed, and of both answers what the other does not have. */
+/** Describes what was compared, its changes, and the parts of each response that the other lacks. */
 export function describeDisagreement(
   { subject, changes }: { subject: string; changes: readonly string[] },
   { differences }: Disagreement,
@@ -88,7 +88,7 @@ export function describeDisagreement(
   return `${subject} ${shown.path}\n  ${changes.join("; ")}\n  real:     ${golden}\n  embedded: ${answered}`;
 }
 
-/** The errors of a message that the other does not have; else the values. */
+/** Returns the errors of each message that the other lacks, or the values if they are not strings. */
 function partsOf({ golden, answered }: Difference): { golden: string; answered: string } {
   if (typeof golden !== "string" || typeof answered !== "string")
     return { golden: JSON.stringify(golden) ?? "nothing", answered: JSON.stringify(answered) ?? "nothing" };

@@ -1,9 +1,9 @@
-// Mutations: a part of an object that few would write: left out, empty, twice, of another form, or one that is seldom used.
+// Mutations to unusual values: a part of an object is removed, emptied, duplicated, or replaced by a value of another form, or a rare field is added.
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { builtinSchemas } from "../../kinds/kind-definitions.js";
 
 const MAX_DEPTH = 8;
-/** Below this depth, lists are empty. */
+/** Lists at a greater depth are empty. */
 const MAX_LIST_DEPTH = 3;
 
 const ODD_TEXTS = ["", " ", "A_b", "a/b", "a.b", "*", "-1", "é", "x".repeat(300), "Always", "None", "10.0.0.1", "1Gi"];
@@ -11,7 +11,7 @@ const TEXTS = ["a", "b", "x.example.com", ...ODD_TEXTS];
 const NUMBERS = [1, 2, -1, 0, 100, 65_536, 2_147_483_648, 1.5];
 const KEYS = ["a", "b/c", "-", "x_y", "x".repeat(70)];
 
-/** What the mutations read of a schema. */
+/** The keywords of a schema that mutations use. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -24,7 +24,7 @@ export interface Schema {
   readonly allOf?: readonly Schema[];
 }
 
-/** Makes choices that a seed decides. */
+/** Makes choices from a seeded source of random numbers. */
 export class Choices {
   readonly below: (count: number) => number;
 
@@ -32,7 +32,7 @@ export class Choices {
     this.below = below;
   }
 
-  /** True in so many of a hundred cases. */
+  /** Returns true with a probability in percent. */
   often(percent: number): boolean {
     return this.below(100) < percent;
   }
@@ -43,7 +43,7 @@ export class Choices {
   }
 }
 
-/** Goes down from the root by chance, changes one thing where it stops, and says what. */
+/** Descends from the root at random, changes the value that it reaches, and returns a description of the change. */
 export function change(root: JsonObject, rootSchema: Schema, choose: Choices): string {
   let at: JsonValue = root;
   let schema = resolve(rootSchema);
@@ -60,7 +60,7 @@ export function change(root: JsonObject, rootSchema: Schema, choose: Choices): s
   return `${path} stays`;
 }
 
-/** Where the way goes on, or what was done at its end. */
+/** The next step of the path, or the description of the change at its end. */
 type Next =
   | { readonly step: string; readonly value: JsonValue; readonly schema: Schema }
   | { readonly step: string; readonly value?: undefined; readonly did: string };
@@ -118,14 +118,14 @@ function isObject(value: JsonValue | undefined): value is JsonObject | JsonValue
   return typeof value === "object" && value !== null;
 }
 
-/** Follows references. */
+/** Resolves references. */
 export function resolve(schema: Schema): Schema {
   const reference = schema.$ref ?? schema.allOf?.[0]?.$ref;
   if (reference === undefined) return schema;
   return resolve(builtinSchemas()[reference.slice(reference.lastIndexOf("/") + 1)] as Schema);
 }
 
-/** A value of a type, more often of an odd form than not. */
+/** Returns a value of a type, usually an unusual one. */
 export function valueOf(schema: Schema, depth: number, choose: Choices): JsonValue {
   const { type, format, enum: options, items = {}, properties, additionalProperties, required = [] } = schema;
   if (options !== undefined) return choose.from(options);

@@ -1,4 +1,4 @@
-// The requests that change an object of a built-in kind, or a part of it that another endpoint writes.
+// Requests that update an object of a built-in kind, or a part of it through a subresource.
 import { arrayAt, clone, isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import type { Step } from "../../conformance/conformance-scenario.js";
 import { builtinSubresources } from "../../kinds/kind-definitions.js";
@@ -6,30 +6,30 @@ import type { MinimalObject } from "../../kinds/minimal-objects.js";
 import { mutate, schemaOf } from "./mutated-objects.js";
 import { resolve, type Choices, type Schema } from "./mutations.js";
 
-/** Where an object is, with `$ns` for the namespace. */
+/** The path of an object; `$ns` stands for the namespace. */
 export interface Place {
   readonly path: string;
   readonly name: string;
 }
 
-/** An update that both servers answer. */
+/** An update to send to both servers. */
 export interface Update {
-  /** The method or the form of the patch, and the endpoint. */
+  /** The method or patch type, and the endpoint. */
   readonly way: string;
   readonly changes: readonly string[];
   readonly step: Step;
 }
 
-/** An object that both servers have. */
+/** An object that both servers store. */
 export interface Stored {
   readonly chosen: MinimalObject;
   readonly place: Place;
-  /** As one of the servers has it. */
+  /** The object as stored by one of the servers. */
   readonly object: JsonObject;
   readonly choose: Choices;
 }
 
-/** What is sent, and how it differs from what is stored. */
+/** The body to send, and descriptions of its changes. */
 interface Changed {
   readonly body: JsonObject;
   readonly changes: string[];
@@ -37,17 +37,17 @@ interface Changed {
 
 type Form = "PUT" | "merge" | "strategic" | "apply";
 
-// As often as they are listed.
+// Each form is chosen as often as it is listed.
 const FORMS: readonly Form[] = ["PUT", "PUT", "PUT", "merge", "strategic", "apply"];
-/** Their answers hold what the API server itself writes to their status by and by. */
+/** Kinds whose status the API server itself updates over time, which changes the responses. */
 const WATCHED_BY_SERVER = ["FlowSchema", "PriorityLevelConfiguration"];
-/** Endpoints that take a kind of their own, and what is sent to them before it is changed. */
+/** Subresources with a kind of their own, and the objects to mutate and send to them. */
 const CREATIONS: Record<string, JsonObject> = {
   binding: { apiVersion: "v1", kind: "Binding", target: { kind: "Node", name: "a" } },
   eviction: { apiVersion: "policy/v1", kind: "Eviction", deleteOptions: {} },
 };
 const SCALE = { apiVersion: "autoscaling/v1", kind: "Scale" };
-/** What other endpoints write of their object. */
+/** The parts of an object that its subresources write. */
 const WRITTEN_PARTS: Record<string, readonly string[][]> = {
   status: [["status"]],
   approval: [["status", "conditions"]],
@@ -60,7 +60,7 @@ const WRITTEN_PARTS: Record<string, readonly string[][]> = {
   ],
 };
 
-/** Makes an update of any form, at any endpoint of the kind, that is not kept. */
+/** Returns an update of any form, to any endpoint of the kind, with dryRun. */
 export function updateOf(stored: Stored): Update {
   const { chosen, choose } = stored;
   const parts = builtinSubresources(chosen).filter(
@@ -105,7 +105,7 @@ function stepOf(stored: Stored, { endpoint, form, before, schema }: Write): Upda
   return { way, changes, step: { method: "PATCH", target, as: form, body } };
 }
 
-/** Changes a part that an endpoint writes, and now and then another one. */
+/** Changes a part that the endpoint writes, and in some cases another part. */
 function changed(
   before: JsonObject,
   { paths, schema, choose }: { paths: readonly string[][] | undefined; schema: Schema; choose: Choices },
@@ -113,14 +113,14 @@ function changed(
   const body = clone(before);
   if (paths === undefined || choose.often(15)) return { body, changes: mutate(body, schema, choose) };
   const path = choose.from(paths);
-  // Mutations go down from an object.
+  // Mutations require an object as the root.
   const holder = { part: valueAt(body, path) ?? (isList(schemaAt(schema, path)) ? [] : {}) };
   const changes = mutate(holder, { properties: { part: schemaAt(schema, path) } }, choose);
   setAt(body, path, holder.part);
   return { body, changes: changes.map((text) => text.replace(".part", `.${path.join(".")}`)) };
 }
 
-/** What another manager applies: what it changes, or all that it would have the object be. */
+/** The apply configuration of another field manager: only the changed fields, or the whole object. */
 function appliedOf(
   { choose }: Stored,
   { before, after, patch }: { before: JsonObject; after: JsonObject; patch: JsonObject },
@@ -131,7 +131,7 @@ function appliedOf(
   return { ...(choose.often(50) ? patch : whole), apiVersion, kind, metadata: { name } };
 }
 
-/** The object as somebody sends it who has read it: what servers choose on their own is what the other one has chosen. */
+/** Returns the object as a client would send it after reading it. Values that each server chooses are replaced by variables or removed. */
 function asSent({ chosen, place, object }: Stored): JsonObject {
   const { uid = "" } = (objectAt(object, "metadata") ?? {}) as { uid?: string };
   const sent = JSON.parse(JSON.stringify(object).replaceAll(uid, "${a.metadata.uid}")) as JsonObject;
@@ -161,7 +161,7 @@ function scaleOf({ place, object }: Stored): JsonObject {
   return { ...SCALE, metadata: { name: place.name }, spec: { replicas } };
 }
 
-/** The schema at a path below that of a kind. */
+/** Returns the schema at a path below that of a kind. */
 export function schemaBelow(kind: { apiVersion: string; kind: string }, path: readonly string[]): Schema {
   return schemaAt(schemaOf(kind), path);
 }
@@ -188,7 +188,7 @@ function setAt(object: JsonObject, path: readonly string[], value: JsonValue | u
   else object[key] = value;
 }
 
-/** The merge patch that makes one value of another. */
+/** Returns the merge patch between two values. */
 function mergePatchTo(before: JsonValue | undefined, after: JsonValue): JsonValue {
   if (!isObject(before) || !isObject(after)) return after;
   const removed = Object.keys(before).filter((key) => after[key] === undefined);
