@@ -1,4 +1,4 @@
-// What several test files need and what takes long to make: the first process of a run makes it, in a folder that the runner removes at the end.
+// Shares folders that are expensive to create between test files. The first process of a run creates a folder, and the runner removes it at the end.
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,9 +9,10 @@ import { createTemporaryFolder, type TemporaryFolder } from "./temporary-folder.
 export const RUN_FOLDER = "TEST_RUN_FOLDER";
 
 /**
- * Returns a folder of a name that `fill` has filled; other processes that ask for the same name wait for it, and share its error.
+ * Returns the folder with a name, which `fill` has filled. Other processes that request the same name wait for it, and also receive its error.
  *
- * Nothing in it may be changed. A test file that runs without the runner has a folder of its own, which goes when it is disposed of.
+ * The folder must not be modified. A test file that is run directly, without the runner, has a folder of its own, which is removed when it is
+ * disposed.
  */
 export async function onceInRun(name: string, fill: (folder: string) => Promise<void>): Promise<TemporaryFolder> {
   const run = process.env[RUN_FOLDER];
@@ -40,7 +41,7 @@ export async function onceInRun(name: string, fill: (folder: string) => Promise<
   return { path, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-/** Exactly one process creates the folder. */
+/** Creates the folder. Returns true in exactly one process. */
 async function isFirst(path: string): Promise<boolean> {
   try {
     await mkdir(path);

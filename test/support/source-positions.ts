@@ -3,9 +3,9 @@ import { SourceMap, type SourceMapPayload } from "node:module";
 import { dirname, resolve } from "node:path";
 
 /**
- * Replaces positions in compiled files, as stack traces name them, by those in their sources.
+ * Replaces positions in compiled files, as in stack traces, by positions in their sources.
  *
- * Node does so itself with --enable-source-maps, and reads the map of every file that is loaded, also when nothing fails.
+ * Node.js does the same with --enable-source-maps, but then reads the source maps of all loaded files, even if nothing fails.
  */
 export function atSources(text: string): string {
   const maps = new Map<string, SourceMap | undefined>();

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder of its own below the system's temporary one, removed when it is disposed of. */
+/** A new folder in the temporary folder of the system, which is removed when it is disposed. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
 }

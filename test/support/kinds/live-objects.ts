@@ -36,7 +36,7 @@ export interface RecordedVerdict {
   readonly change?: JsonValue;
   /** The file with the live object after a change by another client. */
   readonly live?: string;
-  /** Whether an apply changed nothing. */
+  /** Whether the apply changed nothing. */
   readonly matches: boolean;
 }
 

@@ -10,10 +10,10 @@ import { linkPackages } from "./link-packages.js";
 
 const compiler = loadLibrary("typescript");
 
-/** Compiler options besides those of the root tsconfig.json. */
+/** Compiler options in addition to those of the root tsconfig.json. */
 export type ExtraOptions = { readonly [name: string]: unknown };
 
-/** Returns the strict options of the root tsconfig.json, for a program that emits nothing. */
+/** Returns the strict options of the root tsconfig.json, with noEmit. */
 export function strictOptions(extra: ExtraOptions = {}): ts.CompilerOptions {
   const file = join(repositoryRoot, "tsconfig.json");
   const { config } = compiler.readConfigFile(file, compiler.sys.readFile) as { config: { compilerOptions: object } };
@@ -27,13 +27,13 @@ export function strictOptions(extra: ExtraOptions = {}): ts.CompilerOptions {
 
 const OUTPUT_OPTIONS = new Set(["composite", "rootDir", "outDir", "tsBuildInfoFile", "sourceMap"]);
 
-/** Type-checks files as one program and returns the problems by file, as `line: TScode message`. */
+/** Type-checks files as one program; returns the errors of each file as `line: TScode message`. */
 export function checkFiles(
   files: readonly string[],
   options = strictOptions(),
 ): ReadonlyMap<string, readonly string[]> {
   const host = compiler.createCompilerHost(options);
-  // As the command does: no other comment changes what is found, and most of a library's text is comments.
+  // As in tsc: no other JSDoc comments affect the errors, and most of the text of a library is comments.
   host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
   const program = compiler.createProgram([...files], options, host);
   const problems = new Map<string, string[]>();
@@ -46,16 +46,16 @@ export function checkFiles(
   return problems;
 }
 
-/** The compilers that generated code has to satisfy, by the path of their command. */
+/** The compilers that must accept generated code, with the paths of their commands. */
 export const compilers = [
   { name: "typescript 5.9", command: join(repositoryRoot, "node_modules/typescript/bin/tsc") },
   { name: "typescript 7", command: join(repositoryRoot, "node_modules/typescript-7/bin/tsc") },
 ].filter(({ command }) => existsSync(command));
 
-/** Those that large output is compiled with: the fast one, and all of them where there is time. */
+/** The compilers for large outputs: only the fast one, unless the run is thorough. */
 export const chosenCompilers = isThorough ? compilers : compilers.slice(-1);
 
-/** Writes files into a folder as a project of its own, with the repository's packages, and returns nothing. */
+/** Writes files to a folder as a project that uses the packages of the repository. */
 export async function writeProject(
   folder: string,
   files: readonly { readonly path: string; readonly content: string }[],
@@ -82,7 +82,7 @@ export async function writeProject(
   );
 }
 
-/** Type-checks a project folder with a compiler's command and returns what it prints: nothing if all is well. */
+/** Type-checks a project with a compiler; returns its output, which is empty without errors. */
 export function compileProject(folder: string, command: string): string {
   const { stdout, stderr } = spawnSync(process.execPath, [command, "-p", folder, "--pretty", "false"], {
     encoding: "utf8",

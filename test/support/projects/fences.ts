@@ -2,18 +2,18 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
 
-/** A block of code in a document. */
+/** A fenced code block of a document. */
 export interface Fence {
   /** The path of the document. */
   readme: string;
-  /** The line of its first line of code. */
+  /** The line number of the first line of code. */
   line: number;
-  /** The text behind the opening backticks; empty if there is none. */
+  /** The info string after the opening backticks; may be empty. */
   info: string;
   code: string;
 }
 
-/** Returns the blocks of code of a document, in order. */
+/** Returns the fenced code blocks of a document, in order. */
 export function fencesOf(readme: string, text: string): Fence[] {
   const fences: Fence[] = [];
   let open: Fence | undefined;
@@ -31,7 +31,7 @@ export function fencesOf(readme: string, text: string): Fence[] {
   return fences;
 }
 
-/** Returns the paths of the READMEs and of the pages of the packages. */
+/** Returns the paths of the READMEs and of the pages of all packages. */
 export function findDocuments(): string[] {
   const folders = readdirSync(repositoryRoot, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !entry.name.startsWith("."))

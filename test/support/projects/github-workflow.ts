@@ -7,7 +7,7 @@ import { createTemporaryFolder } from "../temporary-folder.js";
 
 type Parser = typeof import("@actions/workflow-parser");
 
-/** Returns what GitHub's own parser finds wrong with a workflow: fields, types and the contexts of expressions. */
+/** Returns the errors that GitHub's own parser finds in a workflow: fields, types, and the contexts of expressions. */
 export async function workflowErrors(content: string): Promise<string[]> {
   const { parseWorkflow, convertWorkflowTemplate, NoOperationTraceWriter } = await loadParser();
   const { context, value } = parseWorkflow({ name: "ci.yaml", content }, new NoOperationTraceWriter());
@@ -17,7 +17,7 @@ export async function workflowErrors(content: string): Promise<string[]> {
   return messages();
 }
 
-// The package is written for bundlers: it imports JSON without saying so.
+// The package is written for bundlers: it imports JSON without import attributes.
 async function loadParser(): Promise<Parser> {
   await using folder = await createTemporaryFolder();
   const { outputFiles } = await build({

@@ -4,9 +4,9 @@ import { assert } from "../suite.js";
 import { repositoryRoot } from "../repository.js";
 
 /**
- * Fails unless a file holds exactly this text.
+ * Asserts that a file has exactly this content.
  *
- * With GOLDEN_UPDATE=1 it writes the text first, and fails all the same: a run that changed what it compares with proves nothing.
+ * With GOLDEN_UPDATE=1, it rewrites the file and still fails, because a run that changes its golden files proves nothing.
  */
 export function checkGolden(file: string, actual: string): void {
   const golden = readFileSync(file, "utf8");

@@ -6,7 +6,8 @@ import { repositoryRoot } from "../repository.js";
 import { listSamples } from "./samples.js";
 import { settingsSchema } from "./settings-schema.js";
 
-// Regenerates the samples with their manifests, the built-in kinds, and the schema of the settings; with --check it only tells whether they are up to date, by its exit code.
+// Regenerates the samples with their manifests, the built-in kinds, and the JSON Schema of the settings. With --check, it only sets the exit code if
+// one of them is stale.
 const check = process.argv.includes("--check");
 for (const { name, folder, generate, remember, renderDeploy } of listSamples()) {
   const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), {

@@ -9,19 +9,19 @@ import { chosenCompilers, compileProject, writeProject } from "./compile.js";
 import { fencesOf, type Fence } from "./fences.js";
 import { initProject } from "./new-project.js";
 
-/** A how-to guide: its name without `.md`, and its text. */
+/** A how-to guide; the name is that of its file without `.md`. */
 export interface Guide {
   readonly name: string;
   readonly text: string;
 }
 
-/** A block of a guide whose info string names a file of the reader's project, such as `ts src/shop/page.ts`. */
+/** A code block whose info string contains a path in the reader's project, such as `ts src/shop/page.ts`. */
 export interface GuideFile extends Fence {
   readonly language: string;
   readonly path: string;
 }
 
-/** Returns the blocks of a guide that are files. A block without a path is a command or its output. */
+/** Returns the code blocks of a guide that are files. A block without a path contains a command or its output. */
 export function filesOf({ name, text }: Guide): GuideFile[] {
   return fencesOf(name, text).flatMap((fence) => {
     const [language = "", path] = fence.info.split(" ");
@@ -30,8 +30,8 @@ export function filesOf({ name, text }: Guide): GuideFile[] {
 }
 
 /**
- * Follows guides, each in a project of its own that `init` makes from the CRD, and returns what the generator and the compiler report.
- * A file that a guide shows a second time is a later state of the project, and each state is checked.
+ * Follows guides, each in its own project that `init` creates for the CRD, and returns the errors of the generator and the compiler. If a guide shows
+ * a file again, that is a later state of the project, and each state is checked.
  */
 export async function checkGuides(guides: readonly Guide[], crd: string): Promise<string[]> {
   await using folder = await createTemporaryFolder();
@@ -58,7 +58,7 @@ export async function checkGuides(guides: readonly Guide[], crd: string): Promis
   return [...problems, ...compiled.split("\n").filter((line) => line !== "")];
 }
 
-/** Splits the files of a guide where one of them comes again. */
+/** Splits the files of a guide into states; a state ends before a file that it already contains. */
 function statesOf(files: readonly GuideFile[]): GuideFile[][] {
   const states: GuideFile[][] = [[]];
   for (const file of files) {

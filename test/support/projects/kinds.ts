@@ -9,7 +9,7 @@ import { repositoryRoot } from "../repository.js";
 /** The workspace of the built-in kinds. */
 export const kindsFolder = join(repositoryRoot, "kinds");
 
-/** Generates the sources of the package of built-in kinds into memory, from what was recorded of an API server. */
+/** Generates the sources of the package of built-in kinds in memory, from the recorded OpenAPI of an API server. */
 export async function generateKinds(): Promise<OutputFile[]> {
   const builtin = await readBuiltinKinds();
   const definitions = describe(builtin.definitions, builtinDescriptions());

@@ -2,7 +2,7 @@ import { rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
 
-/** Gives a project the packages of the repository, as npm install would; what the generator has remembered there is forgotten. */
+/** Links the packages of the repository into a project, in place of npm install. This also removes the cache of the generator. */
 export async function linkPackages(project: string): Promise<void> {
   const link = join(project, "node_modules");
   await rm(link, { recursive: true, force: true });

@@ -7,17 +7,17 @@ import { createTemporaryFolder, type TemporaryFolder } from "../temporary-folder
 import { readNewCrdFiles } from "../kinds/new-crds.js";
 import { linkPackages } from "./link-packages.js";
 
-/** Creates a project as `init` does, but for what `generate` writes. */
+/** Creates a project as `init` does, without the generated files. */
 export async function initProject(options: InitOptions): Promise<InitReport> {
   return writeProject(await planProject(options));
 }
 
-/** Creates the project `pages` of WebPages as `init` makes it, with the packages of the repository. */
+/** Creates the project `pages` for WebPages as `init` does, with the packages of the repository. */
 export async function createPagesProject(): Promise<TemporaryFolder> {
   const folder = await createTemporaryFolder();
   const crd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml");
   await initProject({ directory: folder.path, crdFiles: await readNewCrdFiles(crd), name: "pages" });
-  // First, as the generator keeps its memory there.
+  // Link the packages first, because the generator keeps its cache in node_modules.
   await linkPackages(folder.path);
   const { diagnostics } = await generate({ project: folder.path });
   assert.equal(diagnostics, []);

@@ -4,7 +4,7 @@ import { memberOf, printShape } from "#generator/emit/resource/emit-resource.js"
 import { textOf, typeText } from "#generator/emit/print.js";
 import { thingOf } from "../runtime/resource-models.js";
 
-/** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
+/** Returns the printed type of `spec` of a test kind: the field, then all named types. */
 export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
   const { root, shapes } = normaliseSchema(thingOf(spec, rest));
   const fields = root.fields.map(memberOf).map(({ head, type }) => `${head}: ${typeText(type)};`);

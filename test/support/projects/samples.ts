@@ -15,17 +15,17 @@ import { emitInputs, emitProject } from "#generator/emit/emit-project.js";
 import { rememberControllers, rememberDependents } from "#generator/write/manifest.js";
 import { repositoryRoot } from "../repository.js";
 
-/** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */
+/** A sample operator in `fixtures/samples`, which serves as an example, as golden files, and as a program for tests. */
 export interface Sample {
   readonly name: string;
   readonly folder: string;
-  /** Generates the sample into memory. */
+  /** Generates the files of the sample in memory. */
   generate(): Promise<OutputFile[]>;
-  /** Returns what its manifest has to remember. */
+  /** Returns the content of its manifest of the last generation. */
   remember(): Promise<Required<Pick<ProjectMemory, "controllers" | "dependents">>>;
-  /** Renders the manifests that a new project of its name gets. */
+  /** Renders the deployment manifests as in a new project with its name. */
   renderDeploy(): Promise<OutputFile[]>;
-  /** Reads the user's files with the types that its spec names. */
+  /** Reads the user's files with the types that its spec refers to. */
   readTypes(): Promise<{ readonly path: string; readonly content: string }[]>;
 }
 
@@ -35,7 +35,7 @@ export function listSamples(): Sample[] {
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
     const hasReconciler = (path: string) => existsSync(join(folder, path));
-    // All stubs are emitted, and the CRDs are installed apart from the operator, as in a new project.
+    // As in a new project, all stubs are emitted, and the CRDs are installed separately from the operator.
     const isMissing = (path: string) => path !== CRDS_KUSTOMIZATION;
     const generate = async () => {
       const { model, inputs } = await readSampleOrThrow(folder);
@@ -65,7 +65,7 @@ async function readTypes(folder: string): Promise<{ readonly path: string; reado
   return Promise.all([...paths].map(async (path) => ({ path, content: await readFile(join(folder, path), "utf8") })));
 }
 
-/** Reads the model of a project that has nothing wrong with it. */
+/** Reads the model of a valid project. */
 export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
   return (await readSampleOrThrow(folder)).model;
 }

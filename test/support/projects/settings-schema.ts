@@ -2,7 +2,7 @@ import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting } from "#runtime/o
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** Returns the JSON Schema of a file of settings, for editors. */
+/** Returns the JSON Schema of settings files, for editors. */
 export function settingsSchema(): Schema {
   const operator = nested(OPERATOR_SETTINGS);
   const controller = nested(CONTROLLER_SETTINGS);

@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
 
-/** The flags with which a generated project starts Node. */
+/** The Node.js flags of a generated project. */
 export const startFlags: readonly string[] = readStartFlags();
 
-/** The environment variables that the image of a generated project sets. */
+/** The environment variables in the image of a generated project. */
 export const imageEnvironment: { readonly [name: string]: string } = readImageEnvironment();
 
-/** The command of the image of a generated project: the program in the image, then its arguments. */
+/** The command of the image of a generated project: the program, followed by its arguments. */
 export const imageCommand: readonly string[] = readImageCommand();
 
 function readDockerfile(): string {

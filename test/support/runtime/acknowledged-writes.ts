@@ -1,32 +1,32 @@
-// Writers that remember what an API server has acknowledged, and watches what it has shown: for tests in which that server is killed.
+// Clients that record the acknowledged writes and observed events of an API server, for tests in which that server is killed.
 import { apiRequest, createAgent, type ApiObject, type Connection } from "../api/api-request.js";
 import { openWatch } from "../api/watch-client.js";
 import { CONFIG_MAPS } from "../api/api-fixtures.js";
 
-/** What is known of one object from the answers to its writes. */
+/** The state of an object according to the responses to its writes. */
 interface Known {
-  /** The value of the latest write that was acknowledged; undefined if that deleted the object. */
+  /** The value of the last acknowledged write; undefined if the write deleted the object. */
   value: string | undefined;
-  /** The value of a write that is under way; `deleted` if it deletes the object. */
+  /** The value of a write in progress; `deleted` for a deletion. */
   attempted: string | undefined;
   uid: string | undefined;
 }
 
-/** What clients know of a server. */
+/** The state of a server as observed by clients. */
 export interface Witness {
-  /** Writes and watches until the server is gone. */
+  /** Writes and watches until the server is killed. */
   run(connection: Connection): Promise<void>;
-  /** Lists what a server that has taken over contradicts. */
+  /** Lists the differences between the recorded state and that of the restarted server. */
   contradictions(connection: Connection): Promise<string[]>;
-  /** How many writes were acknowledged. */
+  /** The number of acknowledged writes. */
   readonly acknowledged: number;
-  /** The newest resourceVersion that anybody was shown. */
+  /** The newest resourceVersion in any response or event. */
   readonly newest: number;
 }
 
 const DELETED = "(deleted)";
 
-/** Creates clients that write objects of their own: each one object after the other, with updates and deletions. */
+/** Creates clients that create, update, and delete their own objects, one object after the other. */
 export function createWitness({ writers }: { writers: number }): Witness {
   const known = new Map<string, Known>();
   let acknowledged = 0;
@@ -79,7 +79,7 @@ export function createWitness({ writers }: { writers: number }): Witness {
       using watch = await openWatch(connection, `${CONFIG_MAPS}?watch=true`);
       for (let event = await watch.next(); event !== undefined; event = await watch.next()) shown(event.object);
     } catch {
-      // Broken with the server.
+      // The connection was closed when the server was killed.
     }
   }
 
@@ -109,7 +109,7 @@ export function createWitness({ writers }: { writers: number }): Witness {
         if (actual !== value && !isAttempted) problems.push(`${name} is ${actual}, acknowledged was ${value}`);
         if (uid !== undefined && object !== undefined && object.metadata.uid !== uid)
           problems.push(`${name} has another uid`);
-        // What the server has now is what it has to keep.
+        // The server must keep the state that it has now.
         known.set(name, { value: actual, attempted: undefined, uid: object?.metadata.uid });
       }
       return problems;

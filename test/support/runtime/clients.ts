@@ -1,13 +1,13 @@
-// Clients of tests, and what is waited for with them.
+// API clients of tests, and helpers that wait for objects.
 import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
 import type { KubernetesObject, ObjectRef, ResourceClass } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 
-/** A client for what has to have one and sends nothing: its server does not exist. */
+/** A client for code that requires one but sends no requests; its server does not exist. */
 export const unusedClient = new ApiClient(createConnection({ url: "http://127.0.0.1:1" }));
 
-/** The object that is waited for, who reads it, and for how long. */
+/** The object to wait for, the client that reads it, and the timeout. */
 export interface AwaitedObject<Resource extends KubernetesObject> extends ObjectRef, WaitOptions {
   readonly client: ApiClient;
   readonly kind: ResourceClass<Resource>;
@@ -28,7 +28,7 @@ export function untilObject<Resource extends KubernetesObject>(
   return waitFor(`${awaited.kind.definition.kind} ${awaited.name} is as wanted`, find, awaited);
 }
 
-/** Waits until there is no object of a name. */
+/** Waits until an object does not exist. */
 export async function untilNoObject(awaited: AwaitedObject<KubernetesObject>): Promise<void> {
   const isGone = async () => (await read(awaited)) === undefined;
   await waitFor(`${awaited.kind.definition.kind} ${awaited.name} is gone`, isGone, awaited);

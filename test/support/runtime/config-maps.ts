@@ -1,10 +1,9 @@
-// ConfigMaps and Secrets, and dependents that are ConfigMaps, as data: what a test states of one is what matters to it.
+// ConfigMaps and Secrets, and dependents that are ConfigMaps, with defaults for everything that a test does not set.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../kinds/kind-definitions.js";
 
-/** A ConfigMap or a Secret. */
 export interface DataObject extends KubernetesObject {
   data?: { [key: string]: string };
 }
@@ -12,24 +11,24 @@ export interface DataObject extends KubernetesObject {
 export const ConfigMap = classOf<DataObject>(builtinDefinition("v1", "ConfigMap"));
 export const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
 
-/** What `desired` and the conditions of these dependents are called with. */
+/** The arguments of `desired` and of the conditions of these dependents. */
 export interface StatedArguments<Primary> {
   readonly primary: Primary;
   readonly secondary: { readonly [name: string]: KubernetesObject | undefined };
   readonly context: Context;
 }
 
-/** What a test states of a dependent. */
+/** The fields of a dependent that a test sets. */
 export type Stated<Primary> = Partial<Omit<KubernetesDependent, "desired">> & {
   readonly desired?: ((args: StatedArguments<Primary>) => object | Promise<object>) | undefined;
 };
 
-/** Builds a dependent of this name. */
+/** Creates a dependent with a name. */
 export type DependentBuilder<Primary> = (name: string, stated?: Stated<Primary>) => KubernetesDependent;
 
 /**
- * Returns what builds dependents: ConfigMaps named after the primary and the dependent, with data of the primary. One that is only read has
- * no `desired`.
+ * Returns a function that creates dependents: ConfigMaps whose name consists of that of the primary and the dependent, and whose data is derived from
+ * the primary. A read-only dependent has no `desired`.
  */
 export function configMapsWith<Primary extends KubernetesObject>(
   dataOf: (primary: Primary, secondary: StatedArguments<Primary>["secondary"]) => DataObject["data"],

@@ -4,7 +4,7 @@ import type {
   ResourceModel,
 } from "#generator/model/project-model.js";
 
-/** Returns a dependent that waits for what it depends on. */
+/** Returns a dependent that waits for its dependencies. */
 export function dependentOf(
   name: string,
   resource: ResourceModel,
@@ -22,7 +22,7 @@ export function dependentOf(
   };
 }
 
-/** Returns an external dependent that can be created, and whose type is declared in its file. */
+/** Returns an external dependent that can be created, and that declares its type in its file. */
 export function externalOf(name: string, source: ExternalDependentModel["external"]["source"]): ExternalDependentModel {
   const external = { source, type: { kind: "declared" }, capabilities: ["create"] } as const;
   return { name, external, dependsOn: [], waitsFor: [], follows: [], conditions: {} };

@@ -1,49 +1,49 @@
-// A service outside Kubernetes that is eventually consistent, in memory: what it lists lags behind what it did, and a list may be empty once.
+// An eventually consistent external service in memory: reads lag behind writes, and a list may temporarily be empty.
 import type { Clock } from "#runtime/base/wait.js";
 import { VirtualClock } from "./virtual-clock.js";
 
 /** A resource of the service. */
 export interface EventualResource {
   readonly id: string;
-  /** Whose it is, such as the key of a primary. */
+  /** The owner, such as the key of a primary. */
   readonly owner: string;
-  /** The item that it is for; by it duplicates are found. */
+  /** The item that the resource represents; two resources for the same item are duplicates. */
   readonly item: string;
   readonly value: string;
 }
 
-/** What a caller states of a resource; the service gives the id unless the caller does. */
+/** The content of a resource. The service generates the id unless it is set. */
 export type EventualDraft = Omit<EventualResource, "id"> & { readonly id?: string };
 
 interface EventualServiceOptions {
-  /** Default: a clock of its own, which `advance` moves */
+  /** The clock of the service. Default: a virtual clock, which `advance` moves */
   readonly clock?: Clock;
-  /** How far lists, and reads by id, lag behind at most. Default: 0 */
+  /** The maximum lag of lists and reads by id, in ms. Default: 0 */
   readonly lagMs?: number;
-  /** Returns a number from 0 to 1: by which part of `lagMs` the next read lags. Default: 1, the most */
+  /** Returns the fraction of `lagMs` by which the next read lags, between 0 and 1. Default: 1 */
   readonly random?: () => number;
-  /** Whether a creation with a token that was used returns the resource that it made. Default: true */
+  /** Whether creating a resource with a known token returns the existing resource. Default: true */
   readonly knowsTokens?: boolean;
 }
 
 interface Change {
   readonly at: number;
   readonly id: string;
-  /** Absent for a deletion. */
+  /** Undefined for a deletion. */
   readonly resource: EventualResource | undefined;
 }
 
-/** An eventually consistent service. What it has is `resources`; what it shows are `list` and `get`. */
+/** An eventually consistent service. `resources` is its actual state; `list` and `get` return the observed state. */
 export class EventualService {
   readonly clock: Clock;
   lagMs: number;
-  /** How many of the next reads show nothing at all; never two in a row. */
+  /** The number of upcoming reads that return nothing; two such reads are never consecutive. */
   misses = 0;
-  /** How often resources were created, updated and deleted. */
+  /** The number of resources that were created, updated, and deleted. */
   readonly counts = { creates: 0, updates: 0, deletes: 0 };
-  /** The creations of an item of which a resource existed already, as `owner/item`. */
+  /** The creations of a second resource for an item, as `owner/item`. */
   readonly duplicates: string[] = [];
-  /** Called when a resource was created, before the caller hears of it; what it throws is the answer. */
+  /** Called after a resource has been created, before the response; an exception becomes the response. */
   onCreated: (resource: EventualResource) => void = () => {};
   readonly #options: EventualServiceOptions;
   readonly #changes: Change[] = [];
@@ -51,7 +51,7 @@ export class EventualService {
   readonly #tokens = new Map<string, string>();
   #ids = 0;
   #hasMissed = false;
-  /** What was shown once is shown from then on, but for a miss. */
+  /** The time of the state that was last returned. Later reads never return an older state, except if they are misses. */
   #seenAt = -Infinity;
 
   constructor(options: EventualServiceOptions = {}) {
@@ -60,17 +60,17 @@ export class EventualService {
     this.lagMs = options.lagMs ?? 0;
   }
 
-  /** What the service really has, by id. */
+  /** The actual resources, by id. */
   get resources(): ReadonlyMap<string, EventualResource> {
     return this.#resources;
   }
 
-  /** Lists the resources of an owner, or all, as they were a while ago. */
+  /** Returns the resources of an owner, or all, as of an earlier time. */
   list(owner?: string): EventualResource[] {
     return this.#seen().filter((each) => owner === undefined || each.owner === owner);
   }
 
-  /** Reads a resource as it was a while ago. */
+  /** Returns a resource as of an earlier time. */
   get(id: string): EventualResource | undefined {
     return this.#seen().find((each) => each.id === id);
   }
@@ -88,7 +88,7 @@ export class EventualService {
     return resource;
   }
 
-  /** Changes a resource; throws if there is none. */
+  /** Changes a resource; throws if it does not exist. */
   update(id: string, draft: Partial<Omit<EventualResource, "id">>): EventualResource {
     const known = this.#resources.get(id);
     if (known === undefined) throw new Error(`there is no resource ${id}`);
@@ -98,7 +98,7 @@ export class EventualService {
     return resource;
   }
 
-  /** Deletes a resource; one that is gone already is deleted. */
+  /** Deletes a resource; succeeds if it does not exist. */
   delete(id: string): void {
     this.counts.deletes++;
     if (this.#resources.has(id)) this.#store(id, undefined);
@@ -120,7 +120,7 @@ export class EventualService {
     const seenAt = (this.#seenAt = Math.max(this.#seenAt, this.clock.now() - this.lagMs * random()));
     const seen = new Map<string, EventualResource>();
     for (const { at, id, resource } of this.#changes) {
-      // Without a lag, what was done in this instant is shown.
+      // Without a lag, changes of the same instant are visible.
       if (at > seenAt) continue;
       if (resource === undefined) seen.delete(id);
       else seen.set(id, resource);

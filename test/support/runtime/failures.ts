@@ -1,7 +1,7 @@
-// What calls fail with, for tests that look at more than one thing of it; `assert.rejects` looks at one.
+// Helpers that return the error of a call, for tests that check several properties of it; `assert.rejects` checks one.
 import { messageOf } from "#runtime/base/logger.js";
 
-/** Returns what a promise is rejected with; an error that says so if it is fulfilled. */
+/** Returns the error that a promise is rejected with, or an error "nothing was thrown" if it is fulfilled. */
 export function errorOf(promise: Promise<unknown>): Promise<Error> {
   return promise.then(
     () => new Error("nothing was thrown"),
@@ -9,7 +9,7 @@ export function errorOf(promise: Promise<unknown>): Promise<Error> {
   );
 }
 
-/** Returns the message of what a call throws, at once or later. */
+/** Returns the message of the error that a call throws or rejects with. */
 export async function failureOf(call: () => Promise<unknown>): Promise<string> {
   try {
     await call();

@@ -1,6 +1,6 @@
 /**
- * Tells whether every parser reads this name of a member right: after the name "\\" the JSON.parse of V8 13.6 (Node 24) takes a name that
- * is one other escaped character for it.
+ * Returns whether all JSON parsers read a member name correctly. After a member named "\\", JSON.parse of V8 13.6 (Node.js 24) reads a name that
+ * consists of one other escaped character as "\\".
  */
 export function isReadRight(name: string): boolean {
   return name.length !== 1 || JSON.stringify(name) === `"${name}"`;

@@ -1,12 +1,12 @@
-/** What a busy machine took from this process: an assertion about time adds it to its bound, which then holds on every machine. */
+/** The time that the process was delayed by other load on the machine. Assertions about durations add it to their limit. */
 export interface LostTime {
-  /** How many milliseconds timers were late, all together, since a time of `performance.now()`. */
+  /** Returns the total delay of timers in ms since a time of `performance.now()`. */
   since(at: number): number;
 }
 
 const STEP_MS = 20;
 
-/** Begins to measure. Keeps no process alive. */
+/** Starts the measurement. It does not keep the process alive. */
 export function measureLostTime(): LostTime {
   const delays: { readonly at: number; readonly ms: number }[] = [];
   let last = performance.now();

@@ -1,6 +1,6 @@
 import type { SecondarySources } from "#runtime/sources/controller-sources.js";
 
-/** The event sources of a controller that has none. */
+/** The event sources of a controller without any. */
 export const noSecondarySources: SecondarySources = Object.freeze({
   find: () => [],
   get: () => undefined,

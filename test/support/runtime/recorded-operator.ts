@@ -1,4 +1,4 @@
-// The operator of a test with a record of what it does: the one harness of all tests of operators.
+// The harness for tests of operators: creates an operator that records its reconciles, requests, and log lines.
 import { waitFor } from "#apiserver/wait-for.js";
 import { isRealApiServer } from "../api/api-server.js";
 import { messageOf } from "#runtime/base/logger.js";
@@ -7,35 +7,34 @@ import type { ReconcileEvent } from "#runtime/queue/controller.js";
 
 type Request = Parameters<NonNullable<OperatorOptions["onRequest"]>>[0];
 
-/** An operator and what it did. */
+/** An operator with its records. */
 export interface RecordedOperator<Recorded extends Operator = ConnectedOperator> extends AsyncDisposable {
   readonly operator: Recorded;
-  /** Every reconcile that ended. */
+  /** All completed reconciles. */
   readonly events: ReconcileEvent[];
-  /** Every request but watches: method, path without query, status. */
+  /** All requests except watches: method, path without query, and status code. */
   readonly requests: string[];
-  /** Every line of the log: level and message. */
+  /** All log lines: level and message. */
   readonly logs: string[];
-  /** Waits until it has neither reconciled nor asked for anything for a while. Default: 150, and 500 on a real API server. */
+  /** Waits until there has been no reconcile or request for this time. Default: 150 ms, or 500 ms on a real API server */
   quiet(quietMs?: number): Promise<void>;
 }
 
 const INTERVAL_MS = 20;
-/** A reconcile that is held back by a test neither ends nor asks for anything; another one does within this time. */
+/**
+ * The minimum quiet time while a reconcile is in progress. A reconcile that a test blocks sends no requests, and any other one does within this time.
+ */
 const BUSY_MS = 1_000;
 const lineOfRequest = ({ method, path, status }: Request) => `${method} ${path.replace(/\?.*/, "")} ${status}`;
 
-/**
- * Returns the reconciles that failed, each with its primary and its error; but for those that were under way when their primary was
- * deleted, which ends them.
- */
+/** Returns the failed reconciles with their primaries and errors, except reconciles that were aborted because their primary was deleted. */
 export function failuresOf(events: readonly ReconcileEvent[]): string[] {
   return events
     .filter(({ error, isEnded = false }) => error !== undefined && !isEnded)
     .map(({ primary, kind, error }) => `${primary} ${kind}: ${messageOf(error)}`);
 }
 
-/** Creates an operator that is recorded and not started; disposing it stops it. `lineOf` says how a request is written down. */
+/** Creates an operator with records without starting it; disposing it stops the operator. `lineOf` formats a request. */
 export function createRecordedOperator(
   options: OperatorOptions & Required<Pick<OperatorOptions, "connection">>,
   lineOf?: (request: Request) => string,
@@ -56,7 +55,7 @@ export function createRecordedOperator(options: OperatorOptions, lineOf = lineOf
     stopTimeoutMs: 2_000,
     ...options,
   });
-  // What does not lead keeps a queue, and runs nothing.
+  // An operator that is not the leader queues keys without reconciling them.
   const isBusy = () =>
     operator.health().status !== "stopped" &&
     options.controllers.some(({ name }) => operator.controller(name).counts().running > 0);
@@ -66,14 +65,14 @@ export function createRecordedOperator(options: OperatorOptions, lineOf = lineOf
       let before = "";
       let since = 0;
       let looks = 0;
-      // A busy machine may stop this process for that long: what came meanwhile is handled between two looks.
+      // A busy machine may pause this process for that long; count checks as well, so that pending events are processed between them.
       const isQuiet = () => {
         const now = `${events.length} ${requests.length} ${isBusy()}`;
         if (now !== before) [before, since, looks] = [now, Date.now(), 0];
         const neededMs = isBusy() ? Math.max(quietMs, BUSY_MS) : quietMs;
         return Date.now() - since > neededMs && ++looks > neededMs / INTERVAL_MS;
       };
-      // Less than a test has, so that what was waited for is named.
+      // Shorter than the timeout of a test, so that the error states what the test waited for.
       await waitFor("nothing happens any more", isQuiet, { timeoutMs: 18_000, intervalMs: INTERVAL_MS });
     },
     [Symbol.asyncDispose]: async () => void (await operator.stop()),

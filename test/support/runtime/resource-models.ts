@@ -20,7 +20,7 @@ interface Crd {
   };
 }
 
-/** Returns a resource for each version of each CRD in a YAML text. */
+/** Returns a resource for each version of each CRD in a YAML document. */
 export function resourcesOfCrds(text: string): ResourceModel[] {
   const documents = parseAllDocuments(text, { uniqueKeys: false }).map((document) => document.toJS() as Crd | null);
   return documents.flatMap((crd) => {
@@ -46,7 +46,7 @@ export function resourcesOfCrds(text: string): ResourceModel[] {
   });
 }
 
-/** Returns a resource with the schema of one version of a made-up kind `Thing`. */
+/** Returns a resource of the test kind `Thing` with the schema of its spec. */
 export function thingOf(spec: RawSchema, rest: Partial<ResourceModel> = {}): ResourceModel {
   return {
     group: "example.com",

@@ -3,7 +3,7 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { DecodedResource, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition } from "../kinds/kind-definitions.js";
 
-/** A view of one cache for all namespaces, which the test fills as a watch would. */
+/** Creates a view of a cache for all namespaces. The test fills the cache as a watch would. */
 export function createView({
   definition = builtinDefinition("v1", "ConfigMap"),
   indexes = {},
@@ -17,7 +17,7 @@ export function createView({
   return { view, cache };
 }
 
-/** Has a cache take a whole list of its kind, as of `version`. */
+/** Replaces the content of a cache by a list at resourceVersion `version`. */
 export function listInto(
   cache: ResourceCache,
   entries: readonly DecodedResource[],

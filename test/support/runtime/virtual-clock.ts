@@ -5,10 +5,10 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Time that stands still until a test moves it. */
+/** A clock that advances only when a test calls `advance`. */
 export class VirtualClock implements Clock {
   #now = 0;
-  // In the order in which they were scheduled, which decides among timers that are due at once.
+  // In the order of scheduling, which is the order of timers that are due at the same time.
   readonly #timers = new Set<Timer>();
 
   now(): number {
@@ -21,7 +21,7 @@ export class VirtualClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Moves time forward and calls what becomes due, at its time and in order. */
+  /** Advances the clock, and calls the timers that become due, in order and at their times. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {

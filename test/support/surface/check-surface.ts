@@ -7,9 +7,9 @@ import { assert } from "../suite.js";
 const MOST_LINES = 40;
 
 /**
- * Fails unless a file of `fixtures/surface` holds exactly this text, and shows the lines that differ.
+ * Asserts that a file of `fixtures/surface` has exactly this content, and prints the lines that differ.
  *
- * With GOLDEN_UPDATE=1 it rewrites the file, and fails all the same.
+ * With GOLDEN_UPDATE=1, it rewrites the file and still fails.
  */
 export function checkSurface(file: string, actual: string): void {
   const path = join(repositoryRoot, "fixtures/surface", file);
@@ -33,13 +33,13 @@ export function checkSurface(file: string, actual: string): void {
   );
 }
 
-/** A line of a text with the heading and the line above it that it belongs to: members of two declarations are not the same line. */
+/** A line with the headings that it belongs to, because equal lines of two declarations are different members. */
 interface Line {
   readonly text: string;
   readonly context: readonly string[];
 }
 
-/** Returns the lines that only one of two texts has, each group below what it belongs to. */
+/** Returns the lines that only one of the texts contains, grouped below their context. */
 function changedLines(before: readonly string[], after: readonly string[]): string[] {
   const [gone, added] = [onlyIn(before, after, "-"), onlyIn(after, before, "+")];
   const changes = [...gone, ...added].sort((one, other) => one.index - other.index);

@@ -1,4 +1,4 @@
-// The command lines of the packages as text: commands, arguments, flags and exit codes, without what they say to people.
+// The command lines of the packages as text: commands, arguments, flags, and exit codes, without descriptions.
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { runCommand } from "../command-line.js";
 import { repositoryRoot } from "../repository.js";
 import { createTemporaryFolder } from "../temporary-folder.js";
 
-/** Returns the commands of the programs, with the arguments and flags of each, as their help states them. */
+/** Returns the commands of all programs, with their arguments and flags according to their help. */
 export async function commandsReport(): Promise<string> {
   const { stdout } = await runApiServer(["--help"]);
   const texts = [...(await describeCommands([])), ["apiserver", ...argumentsIn(stdout)].join("\n")];
@@ -27,7 +27,7 @@ async function describeCommands(words: readonly string[]): Promise<string[]> {
   return [[["gen-operator", ...words].join(" "), ...argumentsIn(stdout)].join("\n"), ...below];
 }
 
-/** Returns the positional arguments and the flags that a help text lists, one a line, without their descriptions. */
+/** Returns the positional arguments and flags in a help text, one per line, without descriptions. */
 function argumentsIn(help: string): string[] {
   const sections = help.split(/^(?=\S)/m);
   const section = (title: string) => sections.find((each) => each.startsWith(`${title}:\n`)) ?? "";
@@ -48,14 +48,14 @@ function argumentsIn(help: string): string[] {
   return [...positionals, ...flags.sort()];
 }
 
-/** Returns what yargs adds to a description: `[string] [default: "."]`; a default in words is part of the description. */
+/** Returns what yargs appends to a description, such as `[string] [default: "."]`. A default in words is part of the description. */
 function factsIn(line: string): string {
   const [, all = ""] = /((?:\s*\[(?:[^[\]]|\[[^\]]*\])*\])*)$/.exec(line) ?? [];
   const facts = all.match(/\[(?:[^[\]]|\[[^\]]*\])*\]/g) ?? [];
   return facts.filter((each) => !/^\[default: (?!["\d[]|true|false)/.test(each)).join(" ");
 }
 
-/** Returns the names of the rules that `gen-operator explain` lists, which specs accept and pipelines filter by. */
+/** Returns the names of the rules that `gen-operator explain` lists. Specs and pipelines refer to them. */
 export async function rulesReport(): Promise<string> {
   const { stdout } = await runCommand(repositoryRoot, "explain");
   return [...stdout.matchAll(/^([a-z][\w-]*) {2}/gm)]
@@ -64,7 +64,7 @@ export async function rulesReport(): Promise<string> {
     .join("");
 }
 
-/** Returns the flags and the variables of the environment of a compiled operator, as its help lists them. */
+/** Returns the flags and environment variables of a compiled operator, as listed in its help. */
 export async function operatorFlags(): Promise<string> {
   const { stdout } = await runThisOperator(["--help"]);
   return [...stdout.matchAll(/^ {2}(--\S+)\n {6}(.*)$/gm)]
@@ -73,7 +73,7 @@ export async function operatorFlags(): Promise<string> {
     .join("\n");
 }
 
-/** Returns the exit codes of the programs: what is run, and the code that comes of it. */
+/** Returns the exit codes of the programs in various situations. */
 export async function exitCodesReport(): Promise<string> {
   await using folder = await createTemporaryFolder();
   const broken = join(folder.path, "broken");
@@ -135,7 +135,7 @@ function statedCodes(folder: string): string[] {
   return [...new Set(codes)].sort();
 }
 
-/** Runs an operator in this process that ends before it connects: with controllers if it has arguments. */
+/** Runs an operator in this process that exits before it connects. It has controllers if there are arguments. */
 async function runThisOperator(args: readonly string[]): Promise<{ readonly status: number; readonly stdout: string }> {
   const { exitCode } = process;
   const [stdout, stderr] = [process.stdout.write, process.stderr.write];
@@ -157,7 +157,7 @@ async function runThisOperator(args: readonly string[]): Promise<{ readonly stat
 
 type Ending = "SIGTERM" | "SIGINT" | "end of standard input";
 
-/** Runs the program `apiserver`, and ends it in a way once it is ready. */
+/** Runs the program `apiserver`, and ends it in the given way once it is ready. */
 async function runApiServer(args: readonly string[], ending?: Ending) {
   const program = join(repositoryRoot, "apiserver/bin/apiserver.js");
   const child = spawn(process.execPath, [program, ...args], { stdio: ["pipe", "pipe", "ignore"] });

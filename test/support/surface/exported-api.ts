@@ -1,4 +1,4 @@
-// The exported API of a package as text: what a program that imports it compiles against, without comments, files and places.
+// The exported API of a package as text: everything that its importers compile against, without comments, files, and positions.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
@@ -17,7 +17,7 @@ interface PackageJson {
 /**
  * Returns the exported API of a package: its entry points, and each of their symbols with its declaration, in alphabetical order.
  *
- * Declarations that are not exported but that an exported one names follow at the end. The text is read from the compiled `.d.ts` files.
+ * Declarations that are not exported but referenced by exported ones follow at the end. The text is based on the compiled `.d.ts` files.
  */
 export function exportedApiOf(folder: string): string {
   const { description, entries } = readPackage(folder);
@@ -28,7 +28,7 @@ export function exportedApiOf(folder: string): string {
       module: compiler.ModuleKind.NodeNext,
       target: compiler.ScriptTarget.ES2022,
       types: [],
-      // No type is checked: the libraries that declarations name are not read.
+      // Types are not checked, so the libraries that declarations refer to are not read.
       noLib: true,
       noResolve: false,
       skipLibCheck: true,
@@ -50,7 +50,7 @@ export function exportedApiOf(folder: string): string {
   return `${[description, ...texts, ...printer.printHidden()].join("\n\n")}\n`;
 }
 
-/** Returns the names that each entry point of a package exports, for one whose declarations are generated and have goldens of their own. */
+/** Returns the names that each entry point of a package exports, for packages whose generated declarations have golden files of their own. */
 export function exportedNamesOf(folder: string): string {
   const { description, entries } = readPackage(folder);
   const sections = entries.map(({ subpath, file }) => {
@@ -90,7 +90,7 @@ function readPackage(folder: string) {
   return { description, entries };
 }
 
-/** Which members of a declaration that is not exported can be reached. */
+/** The reachable members of a declaration that is not exported. */
 type Reach = "all" | Set<string>;
 
 class DeclarationPrinter {
@@ -99,10 +99,10 @@ class DeclarationPrinter {
   readonly #own: string;
   readonly #printer: ts.Printer;
   readonly #exported = new Set<ts.Symbol>();
-  /** Exported with `export type`, so that no one can construct it. */
+  /** Symbols that are exported with `export type`, so that they cannot be constructed. */
   readonly #typeOnly = new Set<ts.Symbol>();
   readonly #hidden = new Map<ts.Symbol, Reach>();
-  /** What is still to be followed. */
+  /** Referenced declarations that have not been followed yet. */
   readonly #open: { readonly symbol: ts.Symbol; readonly reach: Reach }[] = [];
 
   /** `own` is the folder of the package whose declarations are followed. */
@@ -113,7 +113,7 @@ class DeclarationPrinter {
     this.#printer = compiler.createPrinter({ removeComments: true, newLine: compiler.NewLineKind.LineFeed });
   }
 
-  /** Says that a symbol is exported, so that it is no hidden one. */
+  /** Registers an exported symbol. */
   export(symbol: ts.Symbol): void {
     const target = this.#target(symbol);
     this.#exported.add(target);
@@ -121,18 +121,18 @@ class DeclarationPrinter {
     if (specifier !== undefined && this.#compiler.isTypeOnlyExportDeclaration(specifier)) this.#typeOnly.add(target);
   }
 
-  /** Returns the declarations of a symbol under a name; overloads stay in their order. */
+  /** Returns the declarations of a symbol under a name. Overloads keep their order. */
   print(symbol: ts.Symbol, name: string): string {
     const target = this.#target(symbol);
     const declarations = target.declarations ?? [];
-    // What another package declares is said by its name alone.
+    // Of symbols of another package, only the names are printed.
     if (!declarations.some((each) => this.#isOwn(each))) return `${name} is exported from another package`;
     for (const each of declarations) this.#follow(each, "all", this.#typeOnly.has(target));
     const texts = declarations.map((each) => this.#text(each, "all", this.#typeOnly.has(target)));
     return (target.name === name ? texts : [`// under the name ${name}`, ...texts]).join("\n");
   }
 
-  /** Returns the declarations that are not exported and that were named until now, or that these name: what can be reached of them. */
+  /** Returns the reachable parts of declarations that are not exported but referenced, directly or indirectly, by those printed so far. */
   printHidden(): string[] {
     for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop())
       for (const each of next.symbol.declarations ?? []) this.#follow(each, next.reach, true);
@@ -151,7 +151,7 @@ class DeclarationPrinter {
     return node.getSourceFile().fileName.startsWith(this.#own);
   }
 
-  /** Notes the declarations of this package that a declaration names. */
+  /** Records the declarations of this package that a declaration refers to. */
   #follow(declaration: ts.Declaration, reach: Reach, isTypeOnly: boolean): void {
     const compiler = this.#compiler;
     const visit = (node: ts.Node): void => {
@@ -168,7 +168,7 @@ class DeclarationPrinter {
     for (const each of [...members, ...heritage]) visit(each);
   }
 
-  /** Returns what `Pick`, `Omit` or an index takes of a type. */
+  /** Returns the members that `Pick`, `Omit`, or an index selects from a type. */
   #partOf(node: ts.Node) {
     const compiler = this.#compiler;
     if (compiler.isIndexedAccessTypeNode(node)) {
@@ -206,7 +206,7 @@ class DeclarationPrinter {
     if (symbol === undefined || declaration === undefined) return;
     if (this.#exported.has(symbol) || !this.#isOwn(declaration)) return;
     const statement = this.#compiler.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
-    // A parameter, a type parameter or a member is no declaration of its file.
+    // Parameters, type parameters, and members are not top-level declarations.
     if (!this.#compiler.isSourceFile(statement.parent)) return;
     const known = this.#hidden.get(symbol);
     if (known === "all") return;
@@ -244,7 +244,7 @@ class DeclarationPrinter {
     return text.replace(/^(?:export )?(?:declare )?/, "").replace(/;$/, "");
   }
 
-  /** Takes off what cannot be reached and the files of imported types, and sorts members by their names. */
+  /** Removes unreachable members and the files of imported types, and sorts members by name. */
   #simplify(root: ts.Node, reach: Reach, isTypeOnly: boolean): ts.TransformerFactory<ts.Node> {
     const compiler = this.#compiler;
     return ({ factory, ...context }) => {
@@ -289,7 +289,7 @@ class DeclarationPrinter {
     return isLiteralTypeNode(argument) && isStringLiteral(argument.literal) && argument.literal.text.startsWith(".");
   }
 
-  // Overloads of one name stay in their order, as the sort is stable.
+  // The sort is stable, so overloads keep their order.
   #sorted<Member extends ts.TypeElement | ts.ClassElement>(members: Iterable<Member>): Member[] {
     const nameOf = ({ name }: Member) => (name === undefined ? "" : this.#nameText(name));
     return [...members].sort((one, other) => compare(nameOf(one), nameOf(other)));

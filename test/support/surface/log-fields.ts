@@ -1,20 +1,20 @@
-// The names of the fields of log lines, by which people search and tools parse.
+// The field names of log lines, which users search for and tools parse.
 import type ts from "typescript";
 import { createLogger } from "#runtime/index.js";
 import { OPEN, type SourceProgram } from "./source-program.js";
 
 const LEVELS = ["debug", "info", "warn", "error"];
 
-/** A line of the log: its levels, and the expression of its fields. */
+/** A log line: its levels, and the expression of its fields. */
 interface Line {
   readonly levels: readonly string[];
   readonly fields: ts.Expression;
 }
 
 /**
- * Returns the fields of the log lines of a package, with the levels at which each is written.
+ * Returns the fields of the log lines of a package, with the levels at which they are logged.
  *
- * A line is a call of a method of what looks like a logger, or the JSON of an object with a `level` and a `message`.
+ * A log line is a call of a logger method, or the JSON of an object with `level` and `message`.
  */
 export function logFieldsOf(program: SourceProgram): string {
   const levelsOf = new Map<string, Set<string>>();

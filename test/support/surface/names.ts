@@ -1,4 +1,4 @@
-// The names by which operators are observed and selected: what dashboards, alerts, policies and kubectl commands have in them.
+// The names by which operators are observed and selected, for example in dashboards, alerts, policies, and kubectl commands.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
@@ -8,13 +8,13 @@ import { OPEN, type SourceProgram } from "./source-program.js";
 
 const PACKAGES = ["runtime", "generator", "apiserver", "schema"];
 
-/** Returns the labels, annotations, finalizers and other names that objects in a cluster have, from every text of the sources and the templates. */
+/** Returns the labels, annotations, finalizers, and other names of objects in a cluster, from all strings of the sources and templates. */
 export function objectNamesReport(program: SourceProgram): string {
   const literals = [...PACKAGES.flatMap((folder) => textsIn(folder, program)), ...templateTexts()];
   const find = (pattern: RegExp, texts = literals) => unique(texts.flatMap((text) => text.match(pattern) ?? []));
   const qualified = (texts: readonly string[]) => find(/[\w.…-]*gen-operator\.dev\/(?:[\w.…-]*[\w…-])?/g, [...texts]);
   return sectionsOf({
-    // Messages and templates repeat what the runtime writes.
+    // Messages and templates repeat names that the runtime writes.
     "names of gen-operator.dev in the runtime: … is known only while the operator runs": qualified(
       textsIn("runtime", program),
     ),
@@ -26,7 +26,7 @@ export function objectNamesReport(program: SourceProgram): string {
   });
 }
 
-/** Returns the reasons, actions and types of Events, the types and reasons of conditions, and the reasons of errors that the runtime makes. */
+/** Returns the reasons, actions, and types of Events, the types and reasons of conditions, and the reasons of errors that the runtime creates. */
 export function reasonsReport(program: SourceProgram): string {
   const { compiler, checker } = program;
   const [events, conditions, errors] = [new Set<string>(), new Set<string>(), new Set<string>()];
@@ -46,7 +46,7 @@ export function reasonsReport(program: SourceProgram): string {
           for (const kind of texts(node, "type", "(default)")) events.add(`${reason}: ${kind}, action ${action}`);
     } else if (has("type", "status", "reason", "lastTransitionTime")) {
       for (const each of reasons) conditions.add(each);
-      // How many parts of a type are not known depends on how it is put together.
+      // The number of unknown parts of a type depends on how it is concatenated.
       for (const each of texts(node, "type", OPEN)) types.add(each.replace(/…{2,}/g, "……"));
     } else if (has("code", "reason", "message", "details")) for (const each of reasons) errors.add(each);
   });
@@ -58,7 +58,7 @@ export function reasonsReport(program: SourceProgram): string {
   });
 }
 
-/** Returns the metrics with their types, labels and buckets, the spans with their attributes, and the diagnostics channels. */
+/** Returns the metrics with their types, labels, and buckets, the spans with their attributes, and the diagnostics channels. */
 export function observedReport(program: SourceProgram): string {
   const { compiler } = program;
   const [spans, attributes, channels] = [new Set<string>(), new Set<string>(), new Set<string>()];
@@ -100,7 +100,7 @@ function metricLines(): string[] {
     .sort();
 }
 
-/** Returns the variables of the environment that the packages read, and the paths that an operator serves. */
+/** Returns the environment variables that the packages read, and the paths that an operator serves. */
 export function processReport(program: SourceProgram): string {
   const variables = PACKAGES.flatMap((folder) => variablesIn(filesOf(folder, program), program));
   const paths = textsIn("runtime", program).flatMap(
@@ -113,7 +113,7 @@ export function processReport(program: SourceProgram): string {
   });
 }
 
-/** Returns the names that are read of an environment: `env["NAME"]`, `env.NAME`, `{ NAME } = env`, and those that a caller passes. */
+/** Returns the names of environment variables: `env["NAME"]`, `env.NAME`, `{ NAME } = env`, and those that callers pass. */
 function variablesIn(files: readonly ts.SourceFile[], program: SourceProgram): string[] {
   const { compiler } = program;
   const found: string[] = [];
@@ -148,7 +148,7 @@ function fieldManagersIn(program: SourceProgram): string[] {
 
 const parsed = new Map<string, readonly ts.SourceFile[]>();
 
-/** Returns the sources of a package that may have names in them. */
+/** Returns the sources of a package that may contain names. */
 function filesOf(folder: string, program: SourceProgram): readonly ts.SourceFile[] {
   if (folder === "runtime") return program.files;
   const known = parsed.get(folder);
@@ -164,7 +164,7 @@ function filesOf(folder: string, program: SourceProgram): readonly ts.SourceFile
   return files;
 }
 
-/** Returns all texts of the sources of a package, with `…` for what is put into them. */
+/** Returns all strings in the sources of a package, with `…` for interpolated values. */
 function textsIn(folder: string, program: SourceProgram): string[] {
   const { compiler } = program;
   const texts: string[] = [];
@@ -178,7 +178,7 @@ function textsIn(folder: string, program: SourceProgram): string[] {
   return texts;
 }
 
-/** Returns what new projects get; the examples are made of the samples, and only while the package is packed. */
+/** Returns the templates of new projects. The examples are created from the samples only while the package is packed. */
 function templateTexts(): string[] {
   return ["project", "stubs", "deploy"]
     .flatMap((folder) => {

@@ -1,16 +1,16 @@
-// The paths of pages and examples: what pages, messages and generated files link to, and people have in bookmarks.
+// The paths of pages and examples, which pages, messages, generated files, and bookmarks link to.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, posix } from "node:path";
 import { repositoryRoot } from "../repository.js";
 
-/** Where people may look by a path. Sources and tests are none of them. */
+/** The paths that users may link to, which excludes sources and tests. */
 const PUBLIC =
   /^(?:README\.md|CONTRIBUTING\.md|[\w-]+\/(?:README\.md|RESULTS\.md|docs\/.*)|fixtures\/samples\/.*|test\/\w+\.md)$/;
 
 /** A relative link of a page. */
 export interface Link {
   readonly page: string;
-  /** Relative to the repository, without the heading. */
+  /** The path relative to the repository, without the fragment. */
   readonly target: string;
 }
 
@@ -25,14 +25,14 @@ export function linksOfPages(): Link[] {
   });
 }
 
-/** Returns the links that lead nowhere. */
+/** Returns the links with a missing target. */
 export function brokenLinks(): string[] {
   return linksOfPages()
     .filter(({ target }) => !existsSync(join(repositoryRoot, target)))
     .map(({ page, target }) => `${page}: ${target}`);
 }
 
-/** Returns the pages, the examples, and what pages link to besides. */
+/** Returns the pages, the examples, and all other targets of links. */
 export function pathsReport(): string {
   const examples = readdirSync(join(repositoryRoot, "fixtures/samples")).sort();
   const isPage = new Set(pages());

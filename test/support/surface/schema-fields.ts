@@ -1,4 +1,4 @@
-// The fields of a file that users write, as its JSON Schema states them, without what it says to people.
+// The fields of a file that users write, according to its JSON Schema, without descriptions.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
@@ -6,16 +6,16 @@ import { repositoryRoot } from "../repository.js";
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 type Schema = { readonly [key: string]: Json };
 
-/** What stands in a schema for people and editors. */
+/** Keywords for humans and editors. */
 const WORDS = new Set(["$schema", "title", "description", "examples", "errorMessage", "markdownDescription"]);
-/** What has fields or items of its own. */
+/** Keywords with nested schemas. */
 const BRANCHES = ["allOf", "anyOf", "oneOf"];
 const CONDITIONS = ["if", "then", "else", "not", "propertyNames", "contains", "dependencies"];
 
 /**
- * Returns the fields of a JSON Schema, one a line in alphabetical order: its path, whether it is required, and what a value may be.
+ * Returns the fields of a JSON Schema, one per line in alphabetical order: the path, whether it is required, and the constraints of its value.
  *
- * A definition that several fields share is written once, below its name. A keyword that is not known is an error, so that none is left out.
+ * A definition that several fields share is written once, below its name. An unknown keyword is an error, so that none is omitted.
  */
 export function schemaFieldsOf(file: string): string {
   const schema = JSON.parse(readFileSync(join(repositoryRoot, file), "utf8")) as Schema;
@@ -27,7 +27,7 @@ export function schemaFieldsOf(file: string): string {
   return `${[[...id, ...lines].join("\n"), ...definitions].join("\n\n")}\n`;
 }
 
-/** Returns the line of a field, and those of the fields below it. */
+/** Returns the line of a field, and those of its nested fields. */
 function fieldsOf(path: string, schema: Json, note = ""): string[] {
   if (typeof schema === "boolean") return [`${path}${note}: ${schema ? "anything" : "nothing"}`];
   const own = schema as Schema;
@@ -53,7 +53,7 @@ function fieldsOf(path: string, schema: Json, note = ""): string[] {
       else below.push(...fieldsOf(inner("*"), value));
     } else if (BRANCHES.includes(keyword)) {
       const branches = value as readonly Schema[];
-      // A reference with a description of its own.
+      // A reference that is wrapped in allOf to add a description.
       const [only] = branches;
       if (keyword === "allOf" && branches.length === 1 && Object.keys(only!).join() === "$ref")
         facts.push(`is ${String(only!["$ref"]).replace("#/definitions/", "")}`);
@@ -69,7 +69,7 @@ function fieldsOf(path: string, schema: Json, note = ""): string[] {
   return [`${path}${note}: ${facts.length === 0 ? "anything" : facts.join(", ")}`, ...below];
 }
 
-/** What a value is comes first; the order of keywords in the file is no fact. */
+/** The type of a value comes first; the order of keywords in the file is not significant. */
 function rankOf(fact: string): number {
   return /^(type|enum|const|is) /.test(fact) ? 0 : 1;
 }

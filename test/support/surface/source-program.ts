@@ -1,17 +1,17 @@
-// The sources of a package with their types, to find names that are known while an operator runs only.
+// The typed sources of a package, to find names that are computed at run time.
 import { readdirSync } from "node:fs";
 import { join, posix } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/typescript.js";
 import { repositoryRoot } from "../repository.js";
 
-/** Stands for what is known only while the program runs. */
+/** A placeholder for a part that is known only at run time. */
 export const OPEN = "…";
 
-/** How many calls are followed back to where a value comes from. */
+/** The maximum number of calls to follow back to the origin of a value. */
 const MOST_CALLS = 6;
 
-/** The sources of one package. */
+/** The typed sources of a package. */
 export class SourceProgram {
   readonly compiler: typeof ts = loadLibrary("typescript");
   readonly checker: ts.TypeChecker;
@@ -31,7 +31,7 @@ export class SourceProgram {
     };
     const host = compiler.createCompilerHost(options);
     const known = new Set(names);
-    // Names are in the sources of the package; to read the types of all libraries would take three times as long.
+    // Names are in the sources of the package; reading the types of all libraries would take three times as long.
     host.resolveModuleNameLiterals = (literals, from) =>
       literals.map(({ text }) => {
         const file = posix.join(posix.dirname(from), text.replace(/\.js$/, ".ts"));
@@ -43,7 +43,7 @@ export class SourceProgram {
     this.files = names.map((name) => program.getSourceFile(name)!);
   }
 
-  /** Calls `visit` for every node of the sources. */
+  /** Calls `visit` for each node of the sources. */
   forEachNode(visit: (node: ts.Node) => void): void {
     const walk = (node: ts.Node): void => {
       visit(node);
@@ -52,7 +52,7 @@ export class SourceProgram {
     for (const file of this.files) walk(file);
   }
 
-  /** Returns the texts that an expression may be: literals, also those that callers pass, with `…` for what is not known. */
+  /** Returns the strings that an expression may evaluate to: literals, including those that callers pass, with `…` for unknown parts. */
   textsOf(expression: ts.Expression, calls = 0): string[] {
     const { compiler, checker } = this;
     const node = this.#bare(expression);
@@ -69,9 +69,9 @@ export class SourceProgram {
   }
 
   /**
-   * Returns the keys that an object may have, also those that callers pass; undefined if nothing is known of it.
+   * Returns the keys that an object may have, including those that callers pass; undefined if nothing is known about it.
    *
-   * A part that is not known is left out, and `onOpen` is told of it.
+   * An unknown part is omitted and passed to `onOpen`.
    */
   keysOf(expression: ts.Expression, onOpen: (part: ts.Expression) => void, calls = 0): string[] {
     const { compiler, checker } = this;
@@ -95,7 +95,7 @@ export class SourceProgram {
     );
     const keys = parts.flatMap((part) => part.getProperties().map(({ name }) => name));
     if (keys.length > 0) return keys;
-    // A function that takes anything and returns anything passes on what it is given.
+    // A function from any to any is assumed to return its argument.
     const isAnything = (type.flags & (compiler.TypeFlags.Any | compiler.TypeFlags.Unknown)) !== 0;
     const origins = isAnything ? undefined : this.originsOf(node, calls);
     if (origins !== undefined) return origins.flatMap((each) => this.keysOf(each, onOpen, calls + 1));
@@ -103,7 +103,10 @@ export class SourceProgram {
     return [];
   }
 
-  /** Returns the expressions that another one stands for: its declaration, what callers pass, or what a function returns; undefined if none are known. */
+  /**
+   * Returns the expressions that another one may evaluate to: its declaration, the arguments of callers, or the results of a function; undefined if
+   * none are known.
+   */
   originsOf(expression: ts.Expression, calls = 0): readonly ts.Expression[] | undefined {
     const { compiler, checker } = this;
     const node = this.#bare(expression);
@@ -114,7 +117,7 @@ export class SourceProgram {
     return undefined;
   }
 
-  /** Returns the value of a member that an object literal states; undefined if it does not. */
+  /** Returns the value of a member in an object literal; undefined if it is not set. */
   memberOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
     const { compiler } = this;
     for (const each of object.properties) {
@@ -125,7 +128,7 @@ export class SourceProgram {
     return undefined;
   }
 
-  /** Returns the calls of a function or method of this name. */
+  /** Returns the calls of functions and methods with this name. */
   callsOf(name: string): readonly ts.CallExpression[] {
     if (this.#calls === undefined) {
       const calls = (this.#calls = new Map<string, ts.CallExpression[]>());
@@ -209,7 +212,7 @@ export class SourceProgram {
     return compiler.isArrayLiteralExpression(node) ? [node] : [];
   }
 
-  /** Returns what object literals state for a member of an interface. */
+  /** Returns the values of a member of an interface in object literals. */
   #membersFor(member: ts.Symbol): readonly ts.Expression[] | undefined {
     const { compiler, checker } = this;
     if (this.#members === undefined) {
@@ -232,7 +235,7 @@ export class SourceProgram {
     return values.length === 0 ? undefined : values;
   }
 
-  /** Returns what a function returns that is called by its name. */
+  /** Returns the results of a function that is called by its name. */
   #resultsOf({ expression }: ts.CallExpression, calls: number): readonly ts.Expression[] | undefined {
     const { compiler, checker } = this;
     const name = compiler.isPropertyAccessExpression(expression) ? expression.name : expression;
@@ -268,7 +271,7 @@ export class SourceProgram {
     return returns;
   }
 
-  /** Returns what callers pass for a parameter of a function that is called by its name. */
+  /** Returns the arguments for a parameter of a function that is called by its name. */
   #argumentsFor(parameter: ts.ParameterDeclaration): ts.Expression[] | undefined {
     const { compiler, checker } = this;
     const owner = parameter.parent;
@@ -300,7 +303,7 @@ function literalsOf(type: ts.Type): string[] | undefined {
   return texts.length > 0 && others.length === 0 ? texts : undefined;
 }
 
-/** Undefined or null, by the flags of TypeScript. */
+/** Returns whether a type is undefined or null, by TypeScript's TypeFlags. */
 function isAbsent({ flags }: ts.Type): boolean {
   const UNDEFINED = 32768;
   const NULL = 65536;

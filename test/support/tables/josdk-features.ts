@@ -1,4 +1,4 @@
-/** The tables of JOSDK's features in their order: the letters before the numbers, how many there are, and what they are about. */
+/** The tables of JOSDK's features, in order: the prefix of the ids, the number of features, and the topic. */
 export const JOSDK_FEATURES: readonly (readonly [letters: string, count: number, heading: string])[] = [
   ["D", 20, "Dependents"],
   ["X", 7, "Matching"],

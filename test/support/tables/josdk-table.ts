@@ -1,24 +1,24 @@
-// The tables of JOSDK's scenarios in test/JOSDK.md, and of its features in test/FEATURES.md, as data.
+// Parses the tables of JOSDK's scenarios in test/JOSDK.md, and of its features in test/FEATURES.md.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.js";
 
-/** One test that a row names. */
+/** A test that a row refers to. */
 export interface NamedTest {
-  /** Below `test`, without `.ts`. */
+  /** The path below `test`, without `.ts`. */
   file: string;
   title: string;
 }
 
-/** One scenario or feature of JOSDK. */
+/** A scenario or feature of JOSDK. */
 export interface JosdkRow {
-  /** The heading of the table and the number in it, such as `EventProcessorTest 7`, or the letters and the number of a feature. */
+  /** The heading of the table and the number in it, such as `EventProcessorTest 7`, or the id of a feature. */
   id: string;
   /** The name of the file. */
   document: string;
   line: number;
   tests: NamedTest[];
-  /** What is said instead of a test, or beside it. */
+  /** Remarks in place of tests or in addition to them. */
   remarks: { word: string; reason: string }[];
 }
 
@@ -32,7 +32,7 @@ export function readFeatureTable(): JosdkRow[] {
   return readTables("FEATURES.md");
 }
 
-/** Reads the headings of the tables of a document. */
+/** Reads the headings of the tables in a document. */
 export function headingsOf(document: string): string[] {
   const text = readFileSync(join(repositoryRoot, "test", document), "utf8");
   return [...text.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading!);
@@ -42,7 +42,7 @@ function readTables(document: string): JosdkRow[] {
   return parseJosdkTable(readFileSync(join(repositoryRoot, "test", document), "utf8"), document);
 }
 
-/** Parses a document whose tables have the number in the first column, and where it is shown in the last. */
+/** Parses a document whose tables have the number in the first column and the tests in the last one. */
 export function parseJosdkTable(text: string, document: string): JosdkRow[] {
   let heading = "";
   return text.split("\n").flatMap((content, index) => {
@@ -64,7 +64,7 @@ export function parseJosdkTable(text: string, document: string): JosdkRow[] {
   });
 }
 
-/** Names the tests of the tables that are in files that ran, but did not pass there. */
+/** Lists the tests in the tables whose files ran, but that did not pass in that run. */
 export function missingTests(rows: readonly JosdkRow[], passed: ReadonlyMap<string, readonly string[]>): string[] {
   return rows.flatMap(({ id, document, tests }) =>
     tests

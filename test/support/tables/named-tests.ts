@@ -1,4 +1,4 @@
-// Whether the tests that the tables of JOSDK's scenarios and features name are there.
+// Checks that the tests in the tables of JOSDK's scenarios and features exist.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
@@ -11,7 +11,7 @@ const compiler = loadLibrary("typescript");
 /** The suites that `npm test` runs. */
 const SUITES = /^(unit|architecture|golden|types|integration|conformance)\//;
 
-/** Tells which rows name tests that do not exist, or that are not always run. */
+/** Lists the rows with tests that do not exist or do not always run. */
 export function untestedRows(rows: readonly Pick<JosdkRow, "id" | "tests">[]): string[] {
   const titles = new Map<string, Titles | undefined>();
   for (const { file } of rows.flatMap(({ tests }) => tests)) if (!titles.has(file)) titles.set(file, readTitles(file));
@@ -25,12 +25,12 @@ export function untestedRows(rows: readonly Pick<JosdkRow, "id" | "tests">[]): s
   );
 }
 
-/** What the tests of a file may be called; where a loop makes titles, any text may stand for what varies. */
+/** The titles of the tests in a file. In titles that a loop creates, any text matches the variable parts. */
 interface Titles {
   has(title: string): boolean;
 }
 
-/** Reads the titles that `test("…", …)` declares in a file, if there is one; a test that is skipped is not among them. */
+/** Reads the titles that `test("…", …)` declares in a file; undefined if the file does not exist. Excludes skipped tests. */
 function readTitles(file: string): Titles | undefined {
   const path = join(repositoryRoot, `test/${file}.ts`);
   if (!existsSync(path)) return undefined;
@@ -48,7 +48,7 @@ function readTitles(file: string): Titles | undefined {
   return { has: (title) => found.has(title) || patterns.some((pattern) => pattern.test(title)) };
 }
 
-// A run names the tests that passed, so a title that fits and does not exist is found there.
+// A title that matches but does not exist is detected in a run, by the titles of passed tests.
 function patternOf({ head, templateSpans }: ts.TemplateExpression): RegExp {
   const fixed = [head.text, ...templateSpans.map(({ literal }) => literal.text)];
   return new RegExp(`^${fixed.map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".+")}$`, "s");
