@@ -1,7 +1,7 @@
-// The published program is bundled: all of its modules lie in dist itself, as this one does in the repository. So this module stays directly
-// in src, and no other one may look for a file beside itself.
+// In the published bundle, all modules are directly in dist. This module must therefore stay directly in src, and no other module may resolve a file
+// relative to itself.
 
-/** Returns where a file of this package is; its path begins at the package. */
+/** Returns the URL of a file in this package. The path is relative to the package. */
 export function packageFile(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
 }

@@ -8,18 +8,18 @@ import type { ProjectFile } from "../read/project-files.js";
 import type { WorkflowSpec } from "../read/workflow-spec.js";
 import type { FileChange } from "../write/write-files.js";
 
-/** What the user's code is moved by. */
+/** Input of {@link moveCode}. */
 export interface MoveOptions {
   readonly root: string;
   readonly model: ProjectModel;
   readonly memory: ProjectMemory;
   readonly workflows: readonly WorkflowSpec[];
-  /** All that is generated now. */
+  /** All emitted files. */
   readonly files: readonly OutputFile[];
   readCode(): Promise<readonly ProjectFile[]>;
 }
 
-/** How the user's code follows moved dependents. */
+/** Changes of user code for renamed dependents. */
 export interface MovedCode {
   readonly changes: readonly FileChange[];
   readonly diagnostics: readonly Diagnostic[];
@@ -27,16 +27,16 @@ export interface MovedCode {
 
 const NOTHING: MovedCode = { changes: [], diagnostics: [] };
 
-/** Returns what changes in the user's code, so that it follows dependents that have another name since the last generation. */
+/** Returns the changes of user code for dependents that were renamed since the last generation. */
 export async function moveCode(options: MoveOptions): Promise<MovedCode> {
   const { root, files } = options;
   const moves = pendingMoves(options.model, options.memory);
   if (moves.length === 0) return NOTHING;
   const code = (await options.readCode()).map(({ file, text }) => ({ path: file, text }));
   if (code.length === 0) return NOTHING;
-  // Two compilers are loaded by it.
+  // Load the module only if necessary, because it loads two compilers.
   const { renameInCode } = await import("./rename-in-code.js");
-  // The text of a stub that is there is none that anybody asks for.
+  // Existing stubs have no content, so only include generated files.
   const generated = files
     .filter(({ path, owner }) => owner === "generator" && path.endsWith(".ts"))
     .map((file) => ({ path: file.path, text: file.content }));
@@ -56,7 +56,7 @@ export async function moveCode(options: MoveOptions): Promise<MovedCode> {
     const now = after.get(path);
     return isLeftOver(path) || now === undefined || now === text ? [] : [{ path, before: text, after: now }];
   });
-  // A run that was cut off may have written the moved file, and not have deleted the former one.
+  // An interrupted run may have written the new file without deleting the former one.
   const diagnostics = moves.flatMap((move) => {
     const there = before.get(move.stub.to);
     const isTaken = there !== undefined && before.has(move.stub.from) && move.stub.from !== move.stub.to;
@@ -76,20 +76,20 @@ function taken({ controller, from, stub }: PendingMove, workflows: readonly Work
   };
 }
 
-/** A dependent that has another name now, and whose code of the user's has the former one. */
+/** A renamed dependent whose user code still has the former name. */
 export interface PendingMove {
   readonly controller: string;
   readonly from: string;
   readonly to: string;
-  /** The folder of the controller below `src` and `src/generated`. */
+  /** Folder of the controller below `src` and `src/generated`. */
   readonly folder: string;
-  /** The stub before and after. */
+  /** Former and new path of the stub. */
   readonly stub: { readonly from: string; readonly to: string };
-  /** The names that generated files had for it, with those that they have now. */
+  /** Former names in generated files, with the names that replace them. */
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** Returns the moves that the user's code does not follow yet: the last generation had the former name. */
+/** Returns the renames that user code does not follow yet, because the last generation had the former name. */
 function pendingMoves({ controllers }: ProjectModel, { dependents, stubs }: ProjectMemory): PendingMove[] {
   return controllers.flatMap(({ name: controller, dependents: present }) =>
     present.flatMap(({ name: to, movedFrom = [] }) =>

@@ -1,4 +1,4 @@
-// Renames dependents in the user's code. Edits are replacements of names, so that comments and formatting stay as they are.
+// Renames dependents in user code. Edits only replace names, so that comments and formatting are preserved.
 import { join, posix } from "node:path";
 import {
   type ImportSpecifier,
@@ -14,27 +14,27 @@ import {
 import { isOwnPackage, typesOf } from "../code/condition-program.js";
 import type { PendingMove } from "./move-code.js";
 
-/** A part of a text that is replaced. */
+/** The replacement of a part of a text. */
 export interface TextEdit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** What is renamed. */
+/** Input of {@link renameInCode}. */
 export interface RenameOptions {
   readonly root: string;
   readonly moves: readonly PendingMove[];
-  /** The user's code, before. */
+  /** User code with the former names. */
   readonly code: readonly CodeText[];
-  /** The generated files, with the present names. */
+  /** Generated files with the new names. */
   readonly generated: readonly CodeText[];
 }
 
-// Names that are found only when the names around them are the present ones: a few levels of patterns.
+// Maximum number of passes: the members of a nested pattern are only found after the names around them are replaced.
 const MOST_PASSES = 10;
 
-/** Returns the user's code with the present names; stubs that move have their new path. */
+/** Returns user code with the new names. Stubs that move have their new path. */
 export function renameInCode({ root, moves, code, generated }: RenameOptions): CodeText[] {
   const moved = new Map(moves.map(({ stub }) => [stub.from, stub.to]));
   const texts = new Map(code.map(({ path, text }) => [moved.get(path) ?? path, text]));
@@ -48,7 +48,7 @@ export function renameInCode({ root, moves, code, generated }: RenameOptions): C
   };
   for (const path of texts.keys()) for (const move of moves) apply(path, importEdits(fileAt(path), { path, move }));
   for (let pass = 0; pass < MOST_PASSES; pass += 1) {
-    // All are found before one is changed: a change makes the compiler look at everything again.
+    // Find all edits before applying one, because a change invalidates the program.
     const found = [...texts.keys()].map((path) => ({
       path,
       edits: moves.flatMap((move) => memberEdits(fileAt(path), move)),
@@ -65,15 +65,15 @@ function edited(text: string, edits: readonly TextEdit[]): string {
     .reduce((before, { start, end, text: wanted }) => before.slice(0, start) + wanted + before.slice(end), text);
 }
 
-// Imports: the path of a stub that moves, and the names that generated files have for its types.
+// Edits of imports: the path of a moved stub, and the names of its types in generated files.
 
 interface ImportOptions {
-  /** The path of the file in the project. */
+  /** Path of the file in the project. */
   readonly path: string;
   readonly move: PendingMove;
 }
 
-/** Returns what changes in the imports of a file, and where the imported names are used. */
+/** Returns the edits of the imports of a file, and of the uses of the imported names. */
 function importEdits(file: SourceFile, { path, move }: ImportOptions): TextEdit[] {
   const edits: TextEdit[] = [];
   const names = new Set<string>();
@@ -94,7 +94,7 @@ function importEdits(file: SourceFile, { path, move }: ImportOptions): TextEdit[
       for (const specifier of node.getNamedExports()) {
         const present = move.names.get(specifier.getName());
         const name = specifier.getNameNode();
-        // Whoever imports it from here goes on with the name that it has here.
+        // Keep the exported name, which other files import from here.
         if (present !== undefined)
           edits.push(replace(name, specifier.getAliasNode() ? present : `${present} as ${name.getText()}`));
       }
@@ -126,7 +126,7 @@ function pathEdits(node: Node, { path, move }: ImportOptions): TextEdit[] {
 interface SpecifierOptions {
   readonly file: SourceFile;
   readonly move: PendingMove;
-  /** All names in the file. */
+  /** All identifiers in the file. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -135,7 +135,7 @@ function specifierEdits(specifier: ImportSpecifier, { file, move, names }: Speci
   const present = move.names.get(name.getText());
   if (present === undefined || present === name.getText()) return [];
   if (specifier.getAliasNode() !== undefined) return [replace(name, present)];
-  // The file has the name for something else.
+  // The new name is already used in the file.
   if (names.has(present)) return [replace(name, `${present} as ${name.getText()}`)];
   const edits = [replace(name, present)];
   file.forEachDescendant((node) => {
@@ -165,7 +165,7 @@ function qualifiedEdits(node: Node, namespace: string, { names }: PendingMove): 
   return right !== undefined && present !== undefined && left?.getText() === namespace ? [replace(right, present)] : [];
 }
 
-/** Returns the file that a module stands for, relative to the project and without its extension. */
+/** Returns the path of a relative module, relative to the project and without extension. */
 function targetOf(path: string, module: string): string {
   return module.startsWith(".") ? posix.join(posix.dirname(path), module).replace(/\.[mc]?[jt]s$/, "") : "";
 }
@@ -174,16 +174,16 @@ function textOfArgument(node: Node): string {
   return node.getText().slice(1, -1);
 }
 
-/** Returns the edit that replaces a node. */
+/** Returns an edit that replaces a node. */
 function replace(node: Node, text: string): TextEdit {
   return { start: node.getStart(), end: node.getEnd(), text };
 }
 
-// Names of a dependent as a member: a name is the dependent's where the type around it has the present name, and not the former one.
+// Edits of member names. A name refers to the dependent if the containing type has a member with the new name but none with the former one.
 
 type Names = Pick<PendingMove, "from" | "to">;
 
-/** Returns the members and texts of a file that have the former name of a dependent. */
+/** Returns the edits of the members and strings in a file that refer to a dependent by its former name. */
 function memberEdits(file: SourceFile, names: Names): TextEdit[] {
   if (!file.getFullText().includes(names.from)) return [];
   const edits: TextEdit[] = [];
@@ -216,7 +216,7 @@ function nameEdit(node: Node, names: Names): TextEdit | undefined {
     if (!isProperty || !Node.isObjectBindingPattern(pattern) || parent.getDotDotDotToken() !== undefined)
       return undefined;
     if (!isMoved(pattern.getType(), names)) return undefined;
-    // The variable keeps its name.
+    // Keep the name of the variable.
     return replace(node, property === node ? to : `${to}: ${from}`);
   }
   if (Node.isShorthandPropertyAssignment(parent))
@@ -230,7 +230,7 @@ function nameEdit(node: Node, names: Names): TextEdit | undefined {
     : undefined;
 }
 
-/** Tells whether a text names the dependent. */
+/** Returns whether a string refers to the dependent. */
 function isName(node: Node, names: Names): boolean {
   const parent = node.getParentOrThrow();
   if (Node.isElementAccessExpression(parent) && parent.getArgumentExpression() === node)
@@ -266,7 +266,7 @@ function isMovedIn(literal: Node | undefined, names: Names): boolean {
   return expected !== undefined && isMoved(expected, names);
 }
 
-/** Tells whether objects of a type have a member of the present name and none of the former one. */
+/** Returns whether a type has a member with the new name, and none with the former one. */
 function isMoved(type: Type, { from, to }: Names): boolean {
   const alternatives = type.getNonNullableType().isUnion()
     ? type.getNonNullableType().getUnionTypes()
@@ -275,7 +275,7 @@ function isMoved(type: Type, { from, to }: Names): boolean {
   return has(to) && !has(from);
 }
 
-/** Tells whether a type has the present name among its texts, and not the former one. */
+/** Returns whether a union of strings contains the new name, and not the former one. */
 function namesMoved(type: Type, { from, to }: Names): boolean {
   const alternatives = type.isUnion() ? type.getUnionTypes() : [type];
   const has = (name: string) => alternatives.some((each) => each.isStringLiteral() && each.getLiteralValue() === name);
@@ -288,7 +288,7 @@ interface CodeText {
   readonly text: string;
 }
 
-/** Parses files with the types of the runtime and of the built-in kinds that the generator came with; nothing is written. */
+/** Parses files with the types of the runtime and of the built-in kinds that are installed with the generator. Writes nothing. */
 function createCodeProject(root: string, files: readonly CodeText[]): Project {
   const project = new Project({
     skipAddingFilesFromTsConfig: true,
@@ -316,7 +316,7 @@ function createCodeProject(root: string, files: readonly CodeText[]): Project {
   return project;
 }
 
-/** Returns where a file of a project is, as the compiler names it. */
+/** Returns the absolute path of a project file, with forward slashes like the compiler. */
 function pathIn(root: string, path: string): string {
   return posix.normalize(join(root, path).replaceAll("\\", "/"));
 }

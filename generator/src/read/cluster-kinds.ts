@@ -24,8 +24,9 @@ interface ClusterCrd {
 }
 
 /**
- * Reads kinds from a cluster, by the name of the definition (`webpages.example.com`), the kind (`WebPage`), its plural, or `group/Kind`; a CRD
- * as a file that could be applied elsewhere, and a kind without one, as those of aggregated APIs are, as an OpenAPI document.
+ * Reads kinds from a cluster, by the name of the CRD (`webpages.example.com`), the kind (`WebPage`), its plural, or `group/Kind`.
+ *
+ * A CRD is returned as a manifest that can be applied elsewhere; a kind without a CRD, such as one of an aggregated API, as an OpenAPI document.
  */
 export async function readClusterKinds(
   wanted: readonly string[],
@@ -59,7 +60,7 @@ export async function readClusterKinds(
   }
 }
 
-/** How long a cluster may take for all that it is asked. */
+/** Timeout of all requests together. */
 const TIMEOUT_MS = 30_000;
 
 const FORBIDDEN =
@@ -95,7 +96,7 @@ async function readKind(cluster: ReadCluster, wanted: string): Promise<ProjectFi
         "CustomResourceDefinitions",
         found.map(({ name }) => name),
       );
-    // The object of the client has no integer beyond 2^53, the text has.
+    // The parsed object has rounded integers beyond 2^53, so read the text of the response.
     const text = hasRounded(crd.object) ? await client.readPath(pathOfCrd(crd.name), { signal }) : undefined;
     const { stringify } = await import("yaml");
     const object = text === undefined ? crd.object : (parseExactJson(text) as ClusterCrd["object"]);
@@ -154,7 +155,7 @@ function fail(rule: Rule<"error">, message: string, hint: { readonly hint: strin
   return { ...rule.violation, message, ...hint };
 }
 
-/** What the server has added says nothing about the kind, and cannot be applied. */
+/** Removes fields that the API server has set: they do not describe the kind, and cannot be applied. */
 function withoutState(name: string, object: ClusterCrd["object"]): object {
   const { labels, annotations } = object["metadata"] as { labels?: object; annotations?: { [name: string]: string } };
   const stated = Object.entries(annotations ?? {}).filter(
@@ -166,19 +167,19 @@ function withoutState(name: string, object: ClusterCrd["object"]): object {
     ...(stated.length > 0 && { annotations: Object.fromEntries(stated) }),
   };
   const { conversion, ...spec } = object["spec"] as { conversion?: { strategy?: string } };
-  // The server writes the default down.
+  // The API server sets the default strategy.
   const kept = conversion?.strategy === undefined || conversion.strategy === "None" ? spec : { ...spec, conversion };
   return { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata, spec: kept };
 }
 
-/** A kind that an API server serves, and whether its version is the one that the server prefers. */
+/** A kind that the API server serves, and whether its version is the preferred one. */
 interface ServedKind extends OpenApiKind {
   readonly isPreferred: boolean;
 }
 
 /**
- * Lists the kinds of an API server of that name, in all groups and versions: by kind, plural, `plural.group`, `group/Kind` or
- * `group/version/Kind`, in any case of letters.
+ * Lists the kinds of an API server with a name, in all groups and versions. The name can be the kind, the plural, `plural.group`, `group/Kind`, or
+ * `group/version/Kind`, and is case-insensitive.
  */
 async function findServedKinds(client: ApiClient, wanted: string, signal: AbortSignal): Promise<ServedKind[]> {
   const lower = wanted.toLowerCase();
@@ -188,7 +189,7 @@ async function findServedKinds(client: ApiClient, wanted: string, signal: AbortS
   };
   const versions = await listVersions(read);
   const lists = await Promise.all(versions.map((each) => listKinds(read, each)));
-  // A group that did not answer in time is not known to lack the kind.
+  // After a timeout, a group that did not respond may still serve the kind.
   signal.throwIfAborted();
   return lists.flat().filter(({ group, version, kind, plural }) => {
     const names = [kind, plural, `${plural}.${group}`, `${group}/${kind}`, `${group}/${version}/${kind}`];
@@ -196,7 +197,7 @@ async function findServedKinds(client: ApiClient, wanted: string, signal: AbortS
   });
 }
 
-/** Reads a document of the server; an empty one if there is none. */
+/** Reads a JSON document from the API server; empty if it is not found. */
 type ReadJson = <Answer extends object>(path: string) => Promise<Partial<Answer>>;
 
 interface GroupVersion {
@@ -231,7 +232,7 @@ interface ApiResource {
 
 async function listKinds(read: ReadJson, { group, version, isPreferred }: GroupVersion): Promise<ServedKind[]> {
   const path = pathOf({ group, version });
-  // The server of an aggregated API may be down, which says nothing about the others.
+  // An aggregated API server may be unavailable, which must not hide the other groups.
   const { resources = [] } = await read<{ resources?: readonly ApiResource[] }>(path).catch(() => ({
     resources: [],
   }));
@@ -244,7 +245,7 @@ async function listKinds(read: ReadJson, { group, version, isPreferred }: GroupV
     }));
 }
 
-/** Returns the path of a group version: `/api/v1`, `/apis/apps/v1`. */
+/** Returns the path of a group version, for example `/api/v1` or `/apis/apps/v1`. */
 function pathOf({ group, version }: Pick<GroupVersion, "group" | "version">): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }

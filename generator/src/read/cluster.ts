@@ -1,23 +1,23 @@
 import type { ApiClient, ResourceDefinition } from "@gen-operator/runtime";
 import type * as runtime from "@gen-operator/runtime";
 
-/** Which cluster is asked, and as whom. */
+/** The cluster to connect to, and the user. */
 export interface ClusterOptions {
-  /** Default: what kubectl would use. */
+  /** Path of the kubeconfig. Default: that of kubectl */
   readonly kubeconfig?: string;
-  /** Default: the current context of the kubeconfig. */
+  /** Context in the kubeconfig. Default: the current one */
   readonly context?: string;
-  /** The user to impersonate, as with kubectl's `--as`. Default: the user of the kubeconfig. */
+  /** User to impersonate, like `--as` of kubectl. Default: the user of the kubeconfig */
   readonly user?: string;
 }
 
-// Somebody waits at a terminal: a server that is away is reported and not waited for.
+// Interactive commands report an unreachable server early instead of retrying.
 const MAX_ATTEMPTS = 2;
 
 /**
- * Opens a client of a cluster; throws an Error that says why there is none.
+ * Opens a client of a cluster. Throws an Error if the connection cannot be configured.
  *
- * `library` is the runtime to connect with. Default: that of the generator.
+ * `library` is the runtime to connect with. Default: that of the generator
  */
 export async function openCluster(
   { kubeconfig, context, user }: ClusterOptions,
@@ -33,13 +33,13 @@ export async function openCluster(
   return new ApiClient({ ...connection, ...identity }, { maxAttempts: MAX_ATTEMPTS });
 }
 
-/** What went wrong with a cluster, and what to do about it; each is one line. */
+/** A problem with a cluster and how to fix it, each on one line. */
 export interface ClusterProblem {
   readonly message: string;
   readonly advice: string;
 }
 
-/** Describes why a cluster could not be read. `forbidden` is the advice for a user who may not do that. */
+/** Describes why a cluster could not be read. `forbidden` is the advice if permissions are missing. */
 export async function describeClusterProblem(
   error: unknown,
   { client, forbidden }: { readonly client: ApiClient; readonly forbidden: string },
@@ -48,7 +48,7 @@ export async function describeClusterProblem(
   const { server, origin } = client.connection;
   const { name = "" } = error as Error;
   const message = messageOf(error).replace(/\s+/g, " ");
-  // What the client says of an answer from elsewhere, what parses it, and what looks for its parts tell nothing that helps.
+  // The error messages for responses that are not those of an API server do not help.
   const isForeign =
     name === "ConnectionError" && message.includes("a proxy or load balancer in front of the API server");
   if (isForeign || /^(?:Syntax|Type)Error$/.test(name))
@@ -64,19 +64,19 @@ export async function describeClusterProblem(
 const ELSEWHERE = "check the address: a proxy or a page to sign in may answer in its place";
 const REACHABLE = "check that the cluster runs and can be reached from here: kubectl cluster-info";
 
-/** The kind of CustomResourceDefinitions. */
+/** The kind CustomResourceDefinition. */
 export const CUSTOM_RESOURCE_DEFINITION = clusterKind(
   "apiextensions.k8s.io",
   "CustomResourceDefinition",
   "customresourcedefinitions",
 );
 
-/** Returns the path of a CustomResourceDefinition. What is read there as text has the very integers, which an object of the client has not. */
+/** Returns the path of a CRD. Reading it as text preserves integers that a parsed object would round. */
 export function pathOfCrd(name: string): string {
   return `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${encodeURIComponent(name)}`;
 }
 
-/** Returns the definition of a built-in kind that has no namespace, in version v1. */
+/** Returns the definition of a cluster-scoped built-in kind in version v1. */
 export function clusterKind(group: string, kind: string, plural: string): ResourceDefinition {
   const names = { group, version: "v1", apiVersion: `${group}/v1`, kind, plural };
   return { ...names, scope: "Cluster", hasStatusSubresource: true, isCustom: false, schema: {} };

@@ -1,4 +1,5 @@
-// What an API server finds wrong with a CustomResourceDefinition, by the rules of the embedded one, at its place in the file.
+// Reports the problems that an API server finds in a CustomResourceDefinition, with the validation of the embedded API server, at their positions in
+// the file.
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { FieldError, JsonObject, MetadataRules } from "@gen-operator/schema/definitions";
@@ -20,32 +21,32 @@ import {
   UNCHECKED_RULE,
 } from "./rules.js";
 
-// Most runs read no new definition, and most definitions have no expression. What checks them is loaded with the first: by `require`, which Node
-// has for modules, too, since 20.19.
+// Most runs read no new definition, and most definitions contain no expression, so the checkers are loaded on demand. `require` can load ES modules
+// since Node.js 20.19.
 const require = createRequire(import.meta.url);
 
-/** Loads what checks definitions. */
+/** Loads the validation of definitions. */
 function loadDefinitionChecker(): typeof DefinitionChecker {
   return require(fileURLToPath(packageFile("dist/read/crd/definition-checker.js"))) as typeof DefinitionChecker;
 }
 
-/** Loads what checks expressions. */
+/** Loads the checks of expressions. */
 function loadExpressionChecker(): typeof ExpressionChecker {
   return require(fileURLToPath(packageFile("dist/read/crd/expression-checker.js"))) as typeof ExpressionChecker;
 }
 
-/** A definition and where it is. */
+/** A definition with its position. */
 interface LocatedDefinition {
   readonly crd: { readonly [field: string]: unknown };
   readonly document: YamlDocument;
-  /** The way to the definition in the document. */
+  /** Path of the definition in the document. */
   readonly root: YamlPath;
 }
 
-// Defaults of the metadata of embedded resources are left to the API server.
+// Defaults in the metadata of embedded resources are left to the API server.
 const METADATA: MetadataRules = { misfitOf: () => undefined, check: () => [] };
 
-/** Lists what an API server refuses or drops of a definition of the right shape. */
+/** Returns the problems of a definition that has the right shape: what an API server rejects or drops, and rules that `parse` skips. */
 export function findDefinitionProblems({ crd, document, root }: LocatedDefinition): Diagnostic[] {
   const { checkDefinition, defaultDefinition } = loadDefinitionChecker();
   const locate = (path: YamlPath) => document.valueAt([...root, ...path]);
@@ -78,7 +79,7 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
   ].slice(0, MOST_FOUND);
 }
 
-/** Lists the objects whose content the API server drops: a schema without fields is often meant to keep all. */
+/** Warns about objects whose content the API server prunes: a schema without fields is often meant to preserve everything. */
 function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   const visit = (node: unknown, path: (string | number)[], isKept = false): void => {
@@ -93,7 +94,7 @@ function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place)
           "declare properties or additionalProperties, or set x-kubernetes-preserve-unknown-fields: true; " +
           "for a CRD that is not yours, accept the warning and give a reason",
       });
-    // An open list keeps what its items do not declare.
+    // A list that preserves unknown fields also preserves those of its items.
     const isOpen = node["type"] === "array" && (isKept || node["x-kubernetes-preserve-unknown-fields"] === true);
     visitSchemasIn(node, path, (child) => visit(child, path, isOpen && path.at(-1) === "items"));
   };
@@ -118,7 +119,7 @@ interface FoundProblems extends Pick<LocatedDefinition, "document" | "root"> {
   readonly found: readonly Diagnostic[];
 }
 
-/** Lists the rules that have a syntax error, which the API server does not reach if it finds others, and those that it takes and `parse` skips. */
+/** Reports rules with a syntax error, which the API server does not reach if it finds other errors, and valid rules that `parse` skips. */
 function uncheckedRules(definition: JsonObject, { document, root, found }: FoundProblems): Diagnostic[] {
   const isFound = new Set(found.map(({ path }) => path));
   const diagnostics: Diagnostic[] = [];
@@ -135,7 +136,7 @@ function uncheckedRules(definition: JsonObject, { document, root, found }: Found
         ...place,
         position: document.characterAt([...root, ...path], offset),
       });
-    // Where something is wrong, the API server has not compiled every rule.
+    // If there are other problems, the API server has not compiled every rule.
     if (syntax.length > 0 || found.length > 0) return;
     const message = `parse does not check this rule: ${problem}`;
     diagnostics.push({ ...UNCHECKED_RULE.violation, message, ...place, hint: UNCHECKED });
@@ -157,7 +158,10 @@ function uncheckedRules(definition: JsonObject, { document, root, found }: Found
 
 const UNCHECKED = "the API server checks it at every write";
 
-/** Leaves out what the API server says twice: of the first version, and of a rule that is too expensive by itself. */
+/**
+ * Removes errors that the API server reports twice: those of the first version, and those about the total cost of rules that are too expensive
+ * themselves.
+ */
 function withoutEchoes(errors: readonly FieldError[]): FieldError[] {
   const expensive = new Set(
     errors.filter(({ message }) => /^Forbidden: estimated/.test(message)).map(({ field }) => field),
@@ -181,7 +185,7 @@ function versionsOf({ spec }: { readonly [field: string]: unknown }): readonly u
   return isRecord(spec) && Array.isArray(spec["versions"]) ? spec["versions"] : [];
 }
 
-/** Returns a definition as the API server decodes it, without keys whose value is null; schemas are shared with the original. */
+/** Returns a definition as the API server decodes it, without keys whose value is null. Schemas are shared with the original. */
 function decode(crd: { readonly [field: string]: unknown }): JsonObject {
   const versions = versionsOf(crd).map((version) => {
     if (!isRecord(version) || !isRecord(version["schema"])) return version;
@@ -200,7 +204,10 @@ function withoutNullFields(value: unknown): unknown {
   return Object.fromEntries(present.map(([name, member]) => [name, withoutNullFields(member)]));
 }
 
-/** What the API server calls otherwise in messages than in a definition: what all versions share, and the webhook of a conversion. */
+/**
+ * Paths in messages of the API server that differ from those in a v1 definition, because its internal type has fields for all versions, and for the
+ * webhook of a conversion.
+ */
 const NAMES: readonly (readonly [internal: RegExp, written: string])[] = [
   [/^spec\.validation\b/, "spec.versions[0].schema"],
   [/^spec\.(subresources|additionalPrinterColumns|selectableFields)\b/, "spec.versions[0].$1"],
@@ -213,7 +220,7 @@ function asWritten(field: string): string {
   return NAMES.reduce((path, [internal, written]) => path.replace(internal, written), field);
 }
 
-/** Returns the way to a field that the API server names: `spec.versions[0].schema.openAPIV3Schema.properties[a.b]`. */
+/** Parses the path of a field in an error of the API server: `spec.versions[0].schema.openAPIV3Schema.properties[a.b]`. */
 function pathIn(definition: JsonObject, field: string): YamlPath {
   const path: (string | number)[] = [];
   let value: unknown = definition;
@@ -230,7 +237,7 @@ function pathIn(definition: JsonObject, field: string): YamlPath {
 function stepIn(value: unknown, rest: string): readonly [step: string | number, length: number] {
   const [index, number = ""] = /^\.?\[(\d+)\]/.exec(rest) ?? [];
   if (Array.isArray(value) && index !== undefined) return [Number(number), index.length];
-  // Names may have dots and brackets: the longest that fits is meant.
+  // Names may contain dots and brackets, so the longest match wins.
   const steps = Object.keys(isRecord(value) ? value : {})
     .flatMap((name) => [[name, `.${name}`] as const, [name, `[${name}]`] as const])
     .filter(([, text]) => rest.startsWith(text) && /^(?:$|\.|\[)/.test(rest.slice(text.length)))
@@ -246,19 +253,19 @@ function ruleOf([, second, , third, ...rest]: YamlPath): Rule {
   return third === "subresources" ? CRD_SUBRESOURCE : CRD_FIELD;
 }
 
-/** Returns the message of the API server as a diagnostic has it: after the name of the field, in lower case, and without a long value. */
+/** Converts the message of an API server error to that of a diagnostic: after the name of the field, in lower case, and without a long value. */
 function messageOf({ message }: FieldError, path: YamlPath): string {
   const [start = "", shown = ""] = /^[A-Z][a-z]+ value: (?=[{["])/.exec(message) ?? [];
   const length = start === "" ? 0 : jsonLength(message.slice(start.length)) + shown.length;
   const short = length > MOST_SHOWN ? `${start}${message.slice(start.length + length + 2)}` : message;
   const name = formatPath(path.slice(path.findLastIndex((step) => typeof step === "string")));
-  // In a default, what is wrong has no path of its own.
+  // Errors within a default have no path of their own.
   return `${name}: ${short.charAt(0).toLowerCase()}${short.slice(1).replace(":  in body ", ": ")}`;
 }
 
 const MOST_SHOWN = 100;
 
-/** Returns how long the JSON value is with which a text begins. */
+/** Returns the length of the JSON value at the start of a text. */
 function jsonLength(text: string): number {
   let depth = 0;
   for (const { 0: token, index } of text.matchAll(/"(?:\\[^]|[^"\\])*"|[{}[\]]/g)) {
@@ -288,7 +295,7 @@ interface CompilationProblem {
   readonly message: string;
 }
 
-/** Returns what a compiler found in an expression: `ERROR: <input>:1:6: undefined field 'y'`, with the line and a mark below it. */
+/** Parses the errors of the CEL compiler, such as `ERROR: <input>:1:6: undefined field 'y'`, which are followed by the line and a marker. */
 function compilationProblems(message: string, expression: string): CompilationProblem[] {
   const lines = expression.split("\n");
   return [...message.matchAll(/^(?:.*compilation failed: )?ERROR: <input>:(\d+):(\d+): (.*)$/gm)].map(
@@ -300,17 +307,17 @@ function compilationProblems(message: string, expression: string): CompilationPr
   );
 }
 
-/** Returns the field that an expression may mean by one that does not exist. */
+/** Returns a suggestion for an undefined field in an expression. */
 function fieldHint(message: string, definition: JsonObject, path: YamlPath): { readonly hint: string } | undefined {
   const [, name] = /^undefined field '(.+)'$/.exec(message) ?? [];
   if (name === undefined) return undefined;
   const schema = valueIn(definition, path.slice(0, path.indexOf("x-kubernetes-validations")));
-  // A field of another object may have the very name.
+  // A field of another object may have the same name.
   const others = namesIn(schema).filter((each) => each !== name);
   return didYouMean(name, others);
 }
 
-/** Returns the function or variable that an expression may mean by a name that is undeclared; a call is reported at its parenthesis. */
+/** Returns a suggestion for an undeclared function or variable in an expression. An unknown function is reported at its parenthesis. */
 function nameHint({ offset, message }: CompilationProblem, expression: string): { readonly hint: string } | undefined {
   const [, name] = /^undeclared reference to '(.+)' \(in container ''\)$/.exec(message) ?? [];
   if (name === undefined) return undefined;
@@ -328,9 +335,9 @@ function namesIn(schema: unknown): string[] {
   return [...Object.keys(fields), ...inner.flatMap(namesIn)];
 }
 
-// The Go type behind a CustomResourceDefinition: which fields it has, and of what type. Schemas have a check of their own.
+// The fields and types of the Go type CustomResourceDefinition. Schemas are checked separately.
 
-/** Something that the API server cannot decode, or drops because it does not know it. */
+/** A value that the API server cannot decode, or an unknown field that it drops. */
 interface ShapeProblem {
   readonly kind: "type" | "unknown";
   readonly path: YamlPath;
@@ -388,14 +395,14 @@ const DEFINITION: ShapeFields = {
   status: "any",
 };
 
-/** Compares a definition with the Go type of one. */
+/** Compares a definition with its Go type. */
 export function checkShape(crd: { readonly [field: string]: unknown }): ShapeProblem[] {
   const problems: ShapeProblem[] = [];
   checkFields(crd, DEFINITION, { path: [], problems });
   return problems;
 }
 
-/** Lists the keywords of a schema that no schema has. */
+/** Reports unknown keywords in a schema. */
 function findUnknownKeywords(schema: unknown): ShapeProblem[] {
   const problems: ShapeProblem[] = [];
   const visit = (node: unknown, path: (string | number)[]): void => {

@@ -2,26 +2,24 @@ import { quote } from "../../diagnostic.js";
 import { describeValue, isRecord, parseInteger } from "../yaml/values.js";
 import type { YamlDocument, YamlPath } from "../yaml/yaml-document.js";
 
-/** Something in a schema that no structural schema may have. */
+/** Something that a structural schema must not contain. */
 interface SchemaProblem {
   readonly path: YamlPath;
   readonly message: string;
 }
 
-// What apiextensions.k8s.io/v1 rejects, so that no library ever sees it: it could read files or fetch addresses.
+// Keywords that apiextensions.k8s.io/v1 rejects. Rejecting them here ensures that no library resolves references to files or addresses.
 const FORBIDDEN = ["$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties"];
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LISTS_OF_SCHEMAS = ["allOf", "anyOf", "oneOf"];
 const SCHEMAS = ["not", "additionalProperties"];
 const SINGLE_SCHEMAS = ["items", ...SCHEMAS];
-/** Deeper than any schema that a cluster stores; recursion must end somewhere. */
+/** Maximum depth of a schema, to limit the recursion. Deeper than any schema that a cluster stores. */
 const MAX_DEPTH = 200;
 
 /**
- * Returns a schema without keywords that the API server takes for absent: those whose value is null, and an empty type. An example may be null,
- * and so may the default of a nullable field.
- *
- * The names of fields are no keywords.
+ * Removes the keywords of a schema that the API server treats as absent: those with the value null, and an empty type. An example, and the default of
+ * a nullable field, may be null. Names of properties are not keywords.
  */
 export function withoutNulls(schema: unknown): unknown {
   if (!isRecord(schema) || !hasNulls(schema)) return schema;
@@ -34,7 +32,7 @@ export function withoutNulls(schema: unknown): unknown {
   return clean;
 }
 
-// Few schemas have any, and those that have none need no copy.
+// Avoid a copy, because few schemas contain nulls.
 function hasNulls(value: unknown): boolean {
   return value === null || (typeof value === "object" && Object.entries(value).some(isAbsent));
 }
@@ -43,7 +41,7 @@ function isAbsent([key, value]: readonly [string, unknown]): boolean {
   return isNoType(key, value) || hasNulls(value);
 }
 
-// Go programs that write CRDs write an absent type so.
+// Go programs that write CRDs serialize an absent type as an empty string.
 function isNoType(keyword: string, value: unknown): boolean {
   return keyword === "type" && value === "";
 }
@@ -55,14 +53,14 @@ function cleanBelow(keyword: string, value: unknown): unknown {
   return keyword === "items" || SCHEMAS.includes(keyword) ? withoutNulls(value) : value;
 }
 
-/** Checks that a schema has the shape that everything after relies on. */
+/** Checks that a schema has the shape on which later stages rely. */
 export function checkSchema(schema: unknown): SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   checkBelow(schema, [], problems);
   return problems;
 }
 
-/** `path` is the way to the schema: one list for all of them, of which only problems get a copy. */
+/** `path` is mutated during the walk; copy it before storing it. */
 function checkBelow(schema: unknown, path: (string | number)[], problems: SchemaProblem[]): void {
   const fail = (message: string) => void problems.push({ path: [...path], message });
   if (!isRecord(schema)) return fail(`expected a schema, found ${describeValue(schema)}`);
@@ -72,7 +70,7 @@ function checkBelow(schema: unknown, path: (string | number)[], problems: Schema
   visitSchemasIn(schema, path, (child) => checkBelow(child, path, problems));
 }
 
-/** Tells whether a keyword may be a problem; most schemas have none, and need no closer look. */
+/** Fast path: returns whether a keyword needs a closer check. */
 function isWrong([keyword, value]: readonly [string, unknown]): boolean {
   if (FORBIDDEN.includes(keyword)) return true;
   return value !== undefined && EXPECTATIONS.get(keyword)?.[1](value) === false;
@@ -85,7 +83,7 @@ function forbiddenKeywords(schema: { readonly [keyword: string]: unknown }, path
   }));
 }
 
-/** Lists the defaults and enums of a schema with an integer that JavaScript rounds. */
+/** Reports the defaults and enums of a schema with an integer that JavaScript rounds. */
 export function findInexactNumbers(schema: unknown): SchemaProblem[] {
   const problems: SchemaProblem[] = [];
   const visit = (node: unknown, path: (string | number)[]): void => {
@@ -102,7 +100,7 @@ export function findInexactNumbers(schema: unknown): SchemaProblem[] {
   return problems;
 }
 
-/** Tells whether a number stands for integers that JavaScript does not tell apart. */
+/** Returns whether a number is an integer that JavaScript cannot represent exactly. */
 function isRounded(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
@@ -112,7 +110,7 @@ function hasInexactNumber(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
 }
 
-/** What a keyword has to be, in words, and whether a value is that. */
+/** A description of the valid values of a keyword, and a predicate. */
 type Expectation = readonly [words: string, isRight: (value: unknown) => boolean];
 
 const TEXT: Expectation = ["a text", (value) => typeof value === "string"];
@@ -123,9 +121,9 @@ const NAMES: Expectation = ["a list of names", isTexts];
 const SCHEMA: Expectation = ["a schema", isRecord];
 const SCHEMA_LIST: Expectation = ["a list of schemas", Array.isArray];
 
-/** What apiextensions.k8s.io/v1 says of each keyword. */
+/** Valid values of each keyword in apiextensions.k8s.io/v1. */
 const EXPECTED: { readonly [keyword: string]: Expectation } = {
-  // The type may be left out as an empty text, as Go programs do that write CRDs.
+  // An absent type may be an empty string, as written by Go programs.
   type: [`one of ${TYPES.join(", ")}`, (type) => type === "" || TYPES.includes(type as string)],
   description: TEXT,
   title: TEXT,
@@ -163,7 +161,7 @@ const EXPECTED: { readonly [keyword: string]: Expectation } = {
   "x-kubernetes-validations": ["a list of rules, each with a rule", isRules],
 };
 
-/** All keywords that a schema may have, and those that the API server refuses. */
+/** All keywords of a schema, including those that the API server rejects. */
 export const SCHEMA_KEYWORDS: readonly string[] = [...Object.keys(EXPECTED), ...FORBIDDEN, "default", "example"];
 
 const EXPECTATIONS: ReadonlyMap<string, Expectation> = new Map(Object.entries(EXPECTED));
@@ -189,7 +187,7 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** Visits the schemas directly inside of a schema; at each of them, `path` is the way to it. */
+/** Visits the direct subschemas of a schema. During each visit, `path` is the path of the subschema. */
 export function visitSchemasIn(
   schema: { readonly [keyword: string]: unknown },
   path: (string | number)[],
@@ -215,8 +213,7 @@ export function visitSchemasIn(
   }
 }
 
-// The API server keeps an integer of an object, and of a default, an enum and an example of a definition, as it is written, also where
-// JavaScript has no such number.
+// The API server preserves the integers of objects, and of defaults, enums, and examples in CRDs, even if JavaScript cannot represent them exactly.
 
 /** An integer of a document that JavaScript rounds. */
 export interface ExactInteger {
@@ -226,7 +223,7 @@ export interface ExactInteger {
 
 const INT64_LIMIT = 2n ** 63n;
 
-/** Lists the paths of the numbers in defaults, enums and examples of a schema that JavaScript may have rounded. */
+/** Returns the paths of the numbers in defaults, enums, and examples of a schema that JavaScript may have rounded. */
 export function findRoundedNumbers(schema: unknown): YamlPath[] {
   const paths: YamlPath[] = [];
   const visit = (node: unknown, path: (string | number)[]): void => {
@@ -239,7 +236,7 @@ export function findRoundedNumbers(schema: unknown): YamlPath[] {
   return paths;
 }
 
-/** Tells whether a value has a number that JavaScript may have rounded. */
+/** Returns whether a value contains a number that JavaScript may have rounded. */
 export function hasRounded(value: unknown): boolean {
   return findRoundedIn(value, []).length > 0;
 }
@@ -251,7 +248,7 @@ function findRoundedIn(value: unknown, path: YamlPath): YamlPath[] {
   return Object.entries(value).flatMap(([key, member]) => findRoundedIn(member, [...path, key]));
 }
 
-/** Returns the object of a document; an integer that JavaScript rounds is a bigint. */
+/** Returns the object of a document, in which integers that JavaScript would round are bigints. */
 export function exactObjectOf<Value extends object>(document: YamlDocument, value: Value): Value {
   const integers = findRoundedIn(value, []).flatMap((path) => {
     const integer = parseInt64(document.plainTextAt(path));
@@ -260,13 +257,13 @@ export function exactObjectOf<Value extends object>(document: YamlDocument, valu
   return withIntegers(value, integers, (integer) => integer);
 }
 
-/** Returns the integer that a plain scalar is; undefined if it is none, or if the API server reads it as a float: beyond int64. */
+/** Parses an integer; undefined for other text, and for integers outside of int64, which the API server reads as floats. */
 export function parseInt64(text: string | undefined): bigint | undefined {
   const value = text === undefined ? undefined : parseInteger(text);
   return value !== undefined && value >= -INT64_LIMIT && value < INT64_LIMIT ? value : undefined;
 }
 
-/** Returns a copy of a value with its integers that JavaScript rounds in another form; the value itself if it has none. */
+/** Returns a copy of a value with the given integers replaced; the value itself if there are none. */
 export function withIntegers<Value extends object>(
   value: Value,
   integers: readonly ExactInteger[],

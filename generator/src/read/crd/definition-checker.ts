@@ -1,2 +1,2 @@
-// A file of its own in the bundle: it is loaded with the first definition.
+// A separate file of the bundle, which is loaded with the first definition.
 export { checkDefinition, defaultDefinition } from "@gen-operator/schema/definitions";

@@ -1,2 +1,2 @@
-// A file of its own in the bundle, with the evaluator: it is loaded with the first expression.
+// A separate file of the bundle with the evaluator, which is loaded with the first expression.
 export { declaredNames, findExpressionProblem, findSyntaxProblems } from "@gen-operator/schema/cel";

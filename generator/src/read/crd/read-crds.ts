@@ -37,7 +37,7 @@ import {
   NO_CRDS,
 } from "./rules.js";
 
-/** A CustomResourceDefinition whose names and versions were checked. */
+/** A CustomResourceDefinition with validated names and versions. */
 export interface Crd {
   readonly file: string;
   readonly group: string;
@@ -47,15 +47,15 @@ export interface Crd {
   readonly listKind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly versions: readonly CrdVersion[];
-  /** Stands for the whole definition; absent if nobody remembers what it comes to. */
+  /** Digest of the whole definition. Absent if results are not cached. */
   readonly digest?: string;
-  /** The whole definition as written; integers that JavaScript rounds are bigints. */
+  /** The whole definition as written. Integers that JavaScript would round are bigints. */
   readonly document: object;
-  /** Returns where the name of the definition is. */
+  /** Returns the position of the definition's name. */
   placeOf(): Place;
-  /** Returns where the key of something in the definition is, or of the nearest thing around it that is there. */
+  /** Returns the position of a key in the definition, or of its nearest existing ancestor. */
   keyAt(path: YamlPath): Place;
-  /** Lists what an API server refuses or drops of the definition, as errors, and rules that `parse` skips, as warnings. */
+  /** Returns what an API server rejects or drops of the definition as errors, and objects that it prunes and rules that `parse` skips as warnings. */
   findProblems(): readonly Diagnostic[];
 }
 
@@ -65,36 +65,36 @@ export interface CrdVersion {
   readonly isServed: boolean;
   readonly isStorage: boolean;
   readonly hasStatusSubresource: boolean;
-  /** The paths of the subresource `scale`, if there is one. */
+  /** Paths of the scale subresource. Absent if there is none. */
   readonly scale?: {
     readonly specReplicasPath: string;
     readonly statusReplicasPath: string;
     readonly labelSelectorPath?: string;
   };
   readonly deprecationWarning?: string;
-  /** What its objects can be selected by besides their name and namespace: `spec.color`. */
+  /** Additional fields for field selectors, for example `spec.color`. */
   readonly selectableFields: readonly string[];
   readonly schema: { readonly [keyword: string]: unknown };
 }
 
-/** A value of a document with the way to it. */
+/** A value of a document, with its path. */
 interface Located {
   readonly value: unknown;
   readonly path: YamlPath;
 }
 
-/** The CRDs of a file, and what is wrong with it. */
+/** The CRDs of a file, and its diagnostics. */
 export interface CrdFile {
   readonly file: string;
   readonly crds: readonly Crd[];
-  /** The kinds of an OpenAPI document. */
+  /** Kinds of an OpenAPI document. */
   readonly kinds: readonly BuiltinKind[];
-  /** Whether a document says that it is a CRD, right or wrong, or the file describes kinds without a CRD. */
+  /** True if the file contains a CRD, valid or not, or describes kinds without a CRD. */
   readonly hasDefinitions: boolean;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the CRDs of a file: in every document, and in lists. Other kinds are passed over. */
+/** Reads the CRDs in all documents of a file, including lists. Other kinds are skipped. */
 export function readCrds({ file, text }: ProjectFile): CrdFile {
   const kinds = readOpenApiKinds(file, text);
   if (kinds !== undefined) return { file, crds: [], kinds, hasDefinitions: kinds.length > 0, diagnostics: [] };
@@ -116,10 +116,10 @@ export function readCrds({ file, text }: ProjectFile): CrdFile {
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
 }
 
-/** An action of a template where YAML has a line or a value; descriptions may have them, too, in the middle of a text. */
+/** A template action at the start of a YAML line or value. Descriptions may contain actions within a text. */
 const HELM_ACTION = /^[ \t]*(?:- )?(?:[^\s#'"]+:[ \t]+)?(?=\{\{)/m;
 
-/** Returns what is wrong with a template of Helm, in place of all the errors that YAML has for it. */
+/** Returns a diagnostic about a Helm template, which replaces its YAML errors; undefined if the file is not a template. */
 function helmTemplateProblem({ file, text }: ProjectFile): Diagnostic | undefined {
   const found = HELM_ACTION.exec(text);
   if (found === null) return undefined;
@@ -132,7 +132,7 @@ function helmTemplateProblem({ file, text }: ProjectFile): Diagnostic | undefine
   };
 }
 
-/** Returns the objects of a document: itself, or the items if it is a list. */
+/** Returns the objects of a document: the document itself, or the items of a list. */
 function objectsOf({ value }: YamlDocument): Located[] {
   if (!isRecord(value)) return [];
   const { kind, items } = value;
@@ -140,15 +140,15 @@ function objectsOf({ value }: YamlDocument): Located[] {
   return items.map((item: unknown, index) => ({ value: item, path: ["items", index] }));
 }
 
-/** The CRDs of some files, and what is wrong with them. */
+/** The CRDs of several files, and their diagnostics. */
 interface CrdFiles {
   readonly crds: readonly Crd[];
-  /** The kinds of OpenAPI documents. */
+  /** Kinds of OpenAPI documents. */
   readonly kinds: readonly BuiltinKind[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the CRDs of files that were asked for; that there is none is an error. `onFile` is called with each file before it is read. */
+/** Reads the CRDs of the given files. Reports an error if they contain none. `onFile` is called with each file before it is read. */
 export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: (file: string) => void): CrdFiles {
   const parsed = files.map((file) => {
     onFile?.(file.file);
@@ -166,7 +166,7 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: 
   return { crds, kinds, diagnostics };
 }
 
-// A CRD of a cluster was taken by an API server, whatever the rules here say.
+// An API server has accepted the CRDs of a cluster, so their problems are only warnings.
 function problemsOf(crd: Crd): Diagnostic[] {
   const isServed = crd.file.startsWith("<cluster>");
   return crd
@@ -175,7 +175,7 @@ function problemsOf(crd: Crd): Diagnostic[] {
     .map((problem) => (isServed ? { ...problem, severity: "warning" as const } : problem));
 }
 
-/** Says that a file was read for nothing. */
+/** Returns the diagnostic for a file without CRDs. */
 export function passedOver({ file }: CrdFile): Diagnostic {
   return {
     ...NOT_A_CRD.violation,
@@ -184,7 +184,7 @@ export function passedOver({ file }: CrdFile): Diagnostic {
   };
 }
 
-// The rules of the API server for what ends up in the names of files and types.
+// The API server's rules for names that become part of file and type names.
 const LABEL = {
   pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
   words: "be at most 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last",
@@ -200,7 +200,7 @@ const DOMAIN = {
 
 type Fields = { readonly [key: string]: unknown };
 
-/** Reads one CustomResourceDefinition and collects what is wrong with it. */
+/** Reads one CustomResourceDefinition and collects its problems. */
 class CrdReader {
   readonly diagnostics: Diagnostic[] = [];
   readonly #document: YamlDocument;
@@ -212,7 +212,7 @@ class CrdReader {
     this.#root = root;
   }
 
-  /** Returns the definition; nothing if anything is wrong. */
+  /** Returns the definition; undefined if it has errors. */
   read(crd: Fields): Crd | undefined {
     if (crd["apiVersion"] !== "apiextensions.k8s.io/v1") {
       this.#failVersion(crd["apiVersion"]);
@@ -253,7 +253,7 @@ class CrdReader {
       singular: singular ?? kind.toLowerCase(),
       listKind: listKind ?? `${kind}List`,
       document: withIntegers(crd, integers, (value) => value),
-      // Positions are costly, and few definitions are ever named by a message.
+      // Compute positions lazily, because they are expensive and rarely needed.
       placeOf: () => document.valueAt([...root, "metadata", "name"]),
       keyAt: (path) => document.keyAt([...root, ...path]),
       findProblems: () => findDefinitionProblems({ crd: within(), document, root }),
@@ -388,7 +388,7 @@ class CrdReader {
     return undefined;
   }
 
-  // eslint-style overloads would hide that a hint is rare.
+  // The hint is optional; few errors have one.
   #fail(path: YamlPath, rule: Rule<"error">, ...[message, hint]: [message: string, hint?: string | undefined]): void {
     this.#add(rule.violation, path, message, hint);
   }
@@ -412,7 +412,7 @@ interface NameRule {
   readonly words: string;
 }
 
-/** Tells whether the reader itself says what is wrong with a field. */
+/** Returns whether the reader itself reports problems of a field. */
 function isReadHere(path: YamlPath): boolean {
   const field = path.filter((step) => typeof step === "string").join(".");
   return READ_HERE.has(field);
@@ -424,7 +424,7 @@ const READ_HERE: ReadonlySet<string> = new Set([
   ...["spec.versions.name", "spec.versions.served", "spec.versions.storage", "spec.versions.schema"],
 ]);
 
-// What is wrong with the paths is found by the check of the definition.
+// The validation of the definition reports invalid paths.
 function scaleOf(subresources: unknown): Pick<CrdVersion, "scale"> {
   const scale = isRecord(subresources) ? subresources["scale"] : undefined;
   if (!isRecord(scale)) return {};
@@ -442,7 +442,7 @@ function selectableFieldsOf({ selectableFields }: Fields): string[] {
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** A path of the subresource `scale` that the schema lacks. */
+/** A path of the scale subresource that is not in the schema. */
 interface UselessPath {
   readonly path: YamlPath;
   readonly message: string;
@@ -451,13 +451,13 @@ interface UselessPath {
 
 const SCALE_PATHS = ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"];
 
-/** Lists the paths of the subresource `scale` that lead to no field: the API server takes them. */
+/** Reports paths of the scale subresource that lead to no field, which the API server accepts. */
 function findUselessScalePaths(subresources: unknown, schema: Schema): UselessPath[] {
   const scale = isRecord(subresources) ? subresources["scale"] : undefined;
   if (!isRecord(scale)) return [];
   return SCALE_PATHS.flatMap((name): UselessPath[] => {
     const path = scale[name];
-    // To the API server an index is a part of a name.
+    // The API server treats an index as part of a name.
     const fields = typeof path === "string" && path.startsWith(".") ? path.slice(1).split(".") : [];
     const known = fields.length === 0 ? undefined : fieldsInstead(schema, fields);
     if (known === undefined) return [];
@@ -471,7 +471,7 @@ function textOf(fields: readonly string[]): string {
   return `.${fields.join(".")}`;
 }
 
-/** Returns the fields that exist in place of one that does not; undefined if the path may lead to a field. */
+/** Returns the fields that exist instead of a missing one; undefined if the path may lead to a field. */
 function fieldsInstead(
   schema: Schema,
   [first, ...rest]: readonly string[],
