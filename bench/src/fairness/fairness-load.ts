@@ -1,5 +1,5 @@
-// A process in which one primary waits in a queue with ten thousand others: those of another namespace, or those of an initial list during which it
-// is edited.
+// A process in which one primary waits in a queue with ten thousand others: the others are in another namespace, or in an initial list, and the
+// primary is edited during that list.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DecodedResource, type ObjectKey, keyOf } from "#runtime/base/kubernetes-object.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";

@@ -84,7 +84,7 @@ function resolved(schema: Schema, definitions: Definitions): Schema {
 
 /** The maximum sizes of the values of a schema. */
 export interface SizedType {
-  /** The maximum number of characters, elements, or entries; 0 for a value without a size. */
+  /** The maximum number of bytes of a string, elements of a list, or entries of a map; 0 for a value without a size. */
   readonly max: number;
   /** The minimum size of a value in JSON, in bytes. */
   readonly minBytes: number;

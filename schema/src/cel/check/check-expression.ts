@@ -97,7 +97,7 @@ export function checkExpression(
 
 class Check {
   readonly problems: PartProblem[] = [];
-  /** Problems of macros. They are parse errors in cel-go, so no other problem is reported beside them. */
+  /** Problems of macros. They are parse errors in cel-go, so type errors are not reported if there are any. */
   readonly macroProblems: PartProblem[] = [];
   programProblem: string | undefined;
   readonly types = new Map<Expression, CheckedType>();

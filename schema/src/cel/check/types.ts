@@ -158,7 +158,8 @@ export class Bindings {
     return this.#areAssignable(parametersOf(one), parametersOf(other));
   }
 
-  // Tests whether a type can be bound to a parameter. "bound" and "free" tell whether a parameter that it cannot be bound to already has a binding.
+  // Tests whether a type can be bound to a parameter, and binds it. If not, "bound" means that it conflicts with an existing binding, and "free" that
+  // the type contains the parameter itself.
   #substitution(type: CheckedType, parameter: CheckedType & { readonly kind: "parameter" }): "fits" | "bound" | "free" {
     if (isSameType(type, parameter)) return "fits";
     const bound = this.#boundTo(parameter);
