@@ -14,20 +14,20 @@ export interface BuiltinKind {
   readonly scope: "Namespaced" | "Cluster";
   readonly hasStatusSubresource: boolean;
   readonly verbs: readonly string[];
-  /** What its objects can be selected by besides their name and namespace. */
+  /** Fields for field selectors in addition to the name and namespace. */
   readonly selectableFields: readonly string[];
-  /** The file of the project that describes it. Absent for a kind that was recorded, whose class a package has. */
+  /** File of the project that describes the kind. Absent for a recorded kind, whose class is in a package. */
   readonly file?: string;
   readonly schema: { readonly [keyword: string]: unknown };
 }
 
-/** The kinds of a Kubernetes API server, and the definitions that their schemas refer to. */
+/** The kinds of a Kubernetes API server, and the definitions that their schemas reference. */
 export interface BuiltinKinds {
   readonly kinds: readonly BuiltinKind[];
   readonly definitions: ReadonlyMap<string, { readonly [keyword: string]: unknown }>;
 }
 
-/** Returns kinds with further ones; a kind that is there already stays as it is. */
+/** Adds kinds. Existing kinds take precedence. */
 export function withKinds({ kinds, definitions }: BuiltinKinds, further: readonly BuiltinKind[]): BuiltinKinds {
   if (further.length === 0) return { kinds, definitions };
   const known = new Set(kinds.map(kindKeyOf));
@@ -55,7 +55,7 @@ interface Gvk {
 
 let read: Promise<BuiltinKinds> | undefined;
 
-/** Reads the kinds that were recorded from a Kubernetes 1.36 API server, once. */
+/** Reads the kinds recorded from a Kubernetes 1.36 API server. The result is cached. */
 export function readBuiltinKinds(): Promise<BuiltinKinds> {
   return (read ??= readRecorded());
 }
@@ -96,7 +96,7 @@ async function readData(name: string): Promise<unknown> {
   return JSON.parse(await readFile(packageFile(`data/kubernetes-1.36-${name}.json`), "utf8"));
 }
 
-// Kinds without a CRD: what an API server says of them in OpenAPI v3, as `kubectl get --raw /openapi/v3/apis/GROUP/VERSION` prints it.
+// Reads kinds without a CRD from OpenAPI v3, as printed by `kubectl get --raw /openapi/v3/apis/GROUP/VERSION`.
 
 /** A part of an OpenAPI document. */
 type OpenApiPart = { readonly [field: string]: unknown };
@@ -105,7 +105,7 @@ const GVK = "x-kubernetes-group-version-kind";
 const REFERENCE = "#/components/schemas/";
 const COLLECTION = /^\/(?:api|apis\/([^/]+))\/([^/]+)\/(namespaces\/\{namespace\}\/)?([a-z0-9]+)$/;
 
-/** The verb that an action of an operation is. */
+/** Verbs by x-kubernetes-action. */
 const VERBS: { readonly [action: string]: string } = {
   list: "list",
   post: "create",
@@ -117,7 +117,7 @@ const VERBS: { readonly [action: string]: string } = {
   watchlist: "watch",
 };
 
-/** Reads the kinds of an OpenAPI document; `undefined` if the text is none. */
+/** Reads the kinds of an OpenAPI document; undefined if the text is not an OpenAPI document. */
 export function readOpenApiKinds(file: string, text: string): BuiltinKind[] | undefined {
   const document = parseOpenApi(text);
   if (document === undefined) return undefined;
@@ -131,7 +131,7 @@ export function readOpenApiKinds(file: string, text: string): BuiltinKind[] | un
     const [, group = "", version = "", namespaces, plural = ""] = COLLECTION.exec(path) ?? [];
     const kind = kindOf(recordAt(paths, path));
     if (plural === "" || kind === undefined) return [];
-    // A kind with namespaces is listed in all of them, too.
+    // A namespaced kind also has a collection path for all namespaces.
     const isNamespaced = namespaces !== undefined;
     if (!isNamespaced && Object.keys(paths).some((other) => isCollectionIn(other, { group, version, plural })))
       return [];
@@ -154,9 +154,10 @@ const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
 /**
- * Returns a schema with what it refers to in the place of the references, as CRDs have it; a schema inside itself is any object.
+ * Inlines the references of a schema, as in CRDs. A recursive reference becomes an object with unknown fields.
  *
- * OpenAPI 3.0 allows nothing beside `$ref`, so Kubernetes wraps it: `{ default: {}, allOf: [{ $ref }] }`. What stands beside it wins.
+ * OpenAPI 3.0 allows no siblings of `$ref`, so Kubernetes wraps it: `{ default: {}, allOf: [{ $ref }] }`. Keywords next to the reference take
+ * precedence.
  */
 function inline(
   raw: OpenApiPart,
@@ -203,13 +204,13 @@ export interface OpenApiKind {
   readonly verbs: readonly string[];
 }
 
-/** Returns an OpenAPI document with one kind of another, and nothing that it does not refer to; `undefined` if the other lacks its schema. */
+/** Extracts one kind, with the definitions that it references, from an OpenAPI document. Undefined if the document does not contain its schema. */
 export function extractKind(text: string, kind: OpenApiKind): string | undefined {
   const schemas = recordAt(recordAt(parseOpenApi(text, parseExactJson) ?? {}, "components"), "schemas");
   const root = Object.keys(schemas).find((name) => describes(recordAt(schemas, name), kind));
   if (root === undefined) return undefined;
   const kept = new Set([root]);
-  // A set that grows while it is iterated is iterated to its end.
+  // Iterating over a set includes the elements that are added meanwhile.
   for (const name of kept) for (const other of referencesIn(schemas[name])) if (other in schemas) kept.add(other);
   const document = {
     openapi: "3.0.0",
@@ -238,7 +239,7 @@ function pathsOf({ group, version, kind, plural, isNamespaced, hasStatusSubresou
 }
 
 function parseOpenApi(text: string, parse: (text: string) => unknown = JSON.parse): OpenApiPart | undefined {
-  // Most files are CRDs, and some are large.
+  // Fast path: most files are CRDs, and some are large.
   if (!text.trimStart().startsWith("{") || !text.includes('"openapi"')) return undefined;
   try {
     const document = parse(text);

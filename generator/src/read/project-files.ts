@@ -19,12 +19,12 @@ import { isRecord } from "./yaml/values.js";
 
 /** A text file of a project. */
 export interface ProjectFile {
-  /** Relative to the project, with forward slashes. */
+  /** Path relative to the project, with forward slashes. */
   readonly file: string;
   readonly text: string;
 }
 
-/** Tells whether a file of a project is a workflow spec: `workflow.yaml` and `*.workflow.yaml`, or `.yml`, or `.json`, directly in it. */
+/** Returns whether a file is a workflow spec: `workflow.yaml` or `*.workflow.yaml` (or `.yml`, `.json`) in the root folder of a project. */
 export function isSpecFile(file: string): boolean {
   return /^(?:[^/]+\.)?workflow\.(?:yaml|yml|json)$/.test(file);
 }
@@ -38,7 +38,7 @@ export async function listSpecFiles(project: string): Promise<string[]> {
     .sort();
 }
 
-/** Lists the files in which a project keeps its CRDs, everything below `crds`, or returns why that is not possible. */
+/** Lists the CRD files of a project, or returns a diagnostic if the folder cannot be read. */
 export async function findCrdFiles(project: string): Promise<string[] | Diagnostic> {
   try {
     return await listCrdFiles(project);
@@ -49,7 +49,7 @@ export async function findCrdFiles(project: string): Promise<string[] | Diagnost
   }
 }
 
-/** Lists everything below `crds` that is YAML or JSON. */
+/** Lists the YAML and JSON files below `crds`. */
 export async function listCrdFiles(project: string): Promise<string[]> {
   if (!(await isDirectory(join(project, "crds")))) return [];
   return entriesBelow(project, "crds")
@@ -58,9 +58,9 @@ export async function listCrdFiles(project: string): Promise<string[]> {
 }
 
 /**
- * Lists what is in a folder of a project and in the folders in it, by path, but for folders themselves and what is in `skipped`.
+ * Lists all entries below a folder of a project by path, except folders and the contents of `skipped`.
  *
- * The calls are synchronous: a project has a folder for each controller, and handing a call to another thread takes longer than most of them.
+ * Uses synchronous calls: a project has one folder per controller, and dispatching a call to the thread pool takes longer than most calls.
  */
 export function entriesBelow(project: string, folder: string, skipped?: string): (readonly [path: string, Dirent])[] {
   return readdirSync(join(project, folder), { withFileTypes: true }).flatMap((entry) => {
@@ -70,22 +70,22 @@ export function entriesBelow(project: string, folder: string, skipped?: string):
   });
 }
 
-/** Tells whether a path is a directory. */
+/** Returns whether a path is a directory. */
 export async function isDirectory(path: string): Promise<boolean> {
   return (await statOf(path))?.isDirectory() ?? false;
 }
 
-/** Returns a path relative to the project with forward slashes; undefined if it leads outside. */
+/** Returns a path relative to the project, with forward slashes; undefined if it is outside. */
 export function pathInProject(project: string, path: string): string | undefined {
   const inside = relative(resolve(project), resolve(project, path));
   if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined;
   return slashed(inside);
 }
 
-/** The name of the package of a project, or of its folder where no package.json says it. */
+/** Name of the package of a project, or of its folder if package.json has none. */
 export interface PackageName {
   readonly name: string;
-  /** Says that package.json cannot be read, or is no JSON: what is generated under another name would replace nothing that runs. */
+  /** Set if package.json cannot be read or parsed: manifests generated under another name would not replace the deployed ones. */
   readonly problem?: Diagnostic;
 }
 
@@ -99,9 +99,9 @@ export async function readPackageName(project: string): Promise<PackageName> {
   });
   let text: string;
   try {
-    // Reading a named pipe would wait for ever.
+    // Reading a named pipe would block forever.
     if (!(await stat(file)).isFile()) return fail('"package.json" is not a file');
-    // Node and npm accept a mark of the byte order.
+    // Node.js and npm accept a byte order mark.
     text = new TextDecoder().decode(await readFile(file));
   } catch (error) {
     if (!isSystemError(error)) throw error;
@@ -116,7 +116,7 @@ export async function readPackageName(project: string): Promise<PackageName> {
   }
 }
 
-/** Reads a file of a project, which has to be UTF-8, or returns the problem. */
+/** Reads a UTF-8 file of a project, or returns the problem. */
 export async function readProjectFile(project: string, file: string): Promise<ProjectFile | Diagnostic> {
   const path = resolve(project, file);
   const fail = (message: string): Diagnostic => ({ ...UNREADABLE_FILE.violation, message });
@@ -131,7 +131,7 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
   }
 }
 
-/** Reads a file again of which the digest is known. */
+/** Reads a file again whose digest is known. Throws if it has changed. */
 export function readKnownFile(project: string, file: string, digest: string): string {
   const bytes = readFileSync(resolve(project, file));
   const text = digestOf(bytes) === digest ? decodeText(file, bytes) : undefined;
@@ -147,7 +147,7 @@ async function statOf(path: string) {
   }
 }
 
-/** Lists the code that the user has written: everything below `src`, or another folder, that is not generated. */
+/** Lists the user code of a project: everything below `src` or another folder, except generated code. */
 export async function listSourceFiles(project: string, folder = "src"): Promise<string[]> {
   if (!(await isDirectory(join(project, folder)))) return [];
   return entriesBelow(project, folder, "src/generated")
@@ -155,17 +155,17 @@ export async function listSourceFiles(project: string, folder = "src"): Promise<
     .sort();
 }
 
-/** Reads the code that the user has written. */
+/** Reads the user code of a project. */
 export async function readSources(project: string, folder = "src"): Promise<ProjectFile[]> {
   const files = await listSourceFiles(project, folder);
   const read = await Promise.all(files.map((file) => readProjectFile(project, file)));
-  // What cannot be read as text has no say; the compiler will not like it either.
+  // Skip unreadable files; the compiler reports them if they are imported.
   return read.flatMap((file) => ("rule" in file ? [] : [file]));
 }
 
-/** Decodes the bytes of a file, which have to be UTF-8, or says where they are not. */
+/** Decodes the bytes of a file as UTF-8, or returns the position of the first invalid byte. */
 export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic {
-  // A replaced character would end up in generated code.
+  // Reject invalid bytes: replacement characters would end up in generated code.
   if (isUtf8(bytes)) return withoutMark(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
   const valid = validPartOf(bytes);
   const byte = bytes[Buffer.byteLength(valid)] ?? 0;
@@ -177,12 +177,12 @@ export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic
   };
 }
 
-/** Returns a text without the mark of its byte order. */
+/** Removes a byte order mark. */
 function withoutMark(text: string): string {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }
 
-/** Returns the characters before the first one that is none. */
+/** Returns the text before the first invalid byte. */
 function validPartOf(bytes: Uint8Array): string {
   const decodePart = (length: number) => decode(bytes.subarray(0, length));
   let [valid, invalid] = [0, bytes.length + 1];
@@ -206,12 +206,12 @@ function hasMarkOfUtf16([first, second]: Uint8Array): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
 }
 
-// The files that a run may replace: no symbolic link leads it out of the project. The calls are synchronous: handing one to another thread takes
-// several times as long as most of them, and there are some for each file.
+// Access to files that a run may replace. Symbolic links must not lead out of the project. Uses synchronous calls, because dispatching a call to the
+// thread pool takes several times as long as most calls, and there are several per file.
 
 /**
- * Reads the file at a path of a project; undefined if nothing is there. Throws, with the path in the message, if what is there is no file
- * of the project: a folder, a named pipe, or a symbolic link that leads outside or nowhere.
+ * Reads the file at a path of a project; undefined if it does not exist. Throws an Error with the path if it is not a regular file of the project,
+ * but a folder, a named pipe, or a symbolic link that is broken or leads outside.
  */
 export async function readPresentFile(root: string, path: string): Promise<string | undefined> {
   const refuse = (why: string) => new Error(`refused to write ${path}: ${why}`);
@@ -222,14 +222,14 @@ export async function readPresentFile(root: string, path: string): Promise<strin
   return readIfPresent(contained);
 }
 
-/** Reads a file of a project that is nothing but a file; undefined if it is something else, or outside. */
+/** Reads a regular file of a project; undefined if it does not exist, is not a regular file, or is outside. */
 export async function readPlainFile(root: string, path: string): Promise<string | undefined> {
   const contained = await containedPath(root, path);
   if (contained === undefined || problemOf(root, path) !== undefined) return undefined;
   return readIfPresent(contained);
 }
 
-/** Returns the absolute path of a file of the project; undefined if it is outside, also by way of a symbolic link. */
+/** Returns the absolute path of a project file; undefined if it is outside, also through a symbolic link. */
 export async function containedPath(root: string, path: string): Promise<string | undefined> {
   if (path === "" || isAbsolute(path) || path.includes("\0") || path.includes("\\")) return undefined;
   if (path.split("/").some((part) => part === ".." || part === "." || part === "")) return undefined;
@@ -246,7 +246,7 @@ function isInside(root: string, path: string): boolean {
   return from === "" || (from !== ".." && !from.startsWith(`..${sep}`) && !isAbsolute(from));
 }
 
-/** Tells why nothing can be written to a path, as far as its type and those of the folders around it show. */
+/** Returns why a path cannot be written, according to the types of the file and its parent folders; undefined if it can. */
 function problemOf(root: string, path: string): string | undefined {
   const parts = path.split("/");
   for (let length = 1; length <= parts.length; length += 1) {
@@ -289,9 +289,9 @@ function readIfPresent(path: string): string | undefined {
 }
 
 /**
- * Reads files that are nothing but files, in folders that are nothing but folders; what a folder is, is looked up once.
+ * Reads regular files in regular folders. The states of folders are cached.
  *
- * Anything else, such as a link, is taken for missing: whoever needs to know more has to look closer.
+ * Anything else, such as a symbolic link, is treated as missing; callers that need the difference must check it themselves.
  */
 export class PlainFolders {
   readonly #root: string;
@@ -301,12 +301,12 @@ export class PlainFolders {
     this.#root = root;
   }
 
-  /** Returns the text of a file; undefined if there is none. */
+  /** Returns the text of a file; undefined if it does not exist. */
   read(path: string): string | undefined {
     return this.hasFile(path) ? readFileSync(join(this.#root, path), "utf8") : undefined;
   }
 
-  /** Returns the digest of a file; undefined if there is none. */
+  /** Returns the digest of a file; undefined if it does not exist. */
   digestOf(path: string): string | undefined {
     return this.hasFile(path) ? digestOf(readFileSync(join(this.#root, path))) : undefined;
   }
@@ -315,13 +315,13 @@ export class PlainFolders {
     return this.statsOf(path) !== undefined;
   }
 
-  /** Returns the state of a file; undefined if there is none. */
+  /** Returns the state of a file; undefined if it does not exist. */
   statsOf(path: string): Stats | undefined {
     const stats = INSIDE.test(path) && this.#folderState(dirname(path)) === "plain" ? this.#stateOf(path) : undefined;
     return stats?.isFile() === true ? stats : undefined;
   }
 
-  /** Tells whether a path is inside, and there is nothing at all. */
+  /** Returns whether a path is inside the project and nothing exists there. */
   isFree(path: string): boolean {
     if (!INSIDE.test(path)) return false;
     const around = this.#folderState(dirname(path));
@@ -346,8 +346,8 @@ export class PlainFolders {
   }
 }
 
-/** What is found at the path of a folder. */
+/** State of the path of a folder. */
 type FolderState = "plain" | "absent" | "other";
 
-/** A path of names alone, which cannot lead out of the project. */
+/** A path without `.` and `..`, which cannot lead out of the project. */
 const INSIDE = /^(?!\.{1,2}(?:\/|$))[^/\\\0]+(?:\/(?!\.{1,2}(?:\/|$))[^/\\\0]+)*$/;

@@ -4,27 +4,27 @@ import { type Diagnostic, quote, slashed } from "../diagnostic.js";
 import { type ProjectFile, decodeText, isDirectory, readProjectFile } from "./project-files.js";
 import { UNREADABLE_FILE } from "./rules.js";
 
-/** The texts that a command line names, and what is wrong with it. */
+/** The input files of a command, and their diagnostics. */
 export interface Inputs {
   readonly files: readonly ProjectFile[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Where inputs are looked for. */
+/** Options of {@link readInputs}. */
 export interface InputOptions {
-  /** Relative inputs begin here. */
+  /** Base folder of relative inputs. */
   readonly folder: string;
-  /** Reads the standard input to its end. */
+  /** Reads standard input to its end. */
   readStdin(): Promise<Uint8Array>;
 }
 
-/** The name of the standard input in messages. */
+/** Name of standard input in messages. */
 export const STDIN = "<stdin>";
 
 const URL_PATTERN = /^[a-z][a-z0-9+.-]*:\/\//i;
 const GLOB_PATTERN = /[*?[\]{}]/;
 
-/** Reads files, folders with all that is YAML or JSON in them, glob patterns, and `-`, which is the standard input; each file once. */
+/** Reads files, the YAML and JSON files below folders, glob patterns, and standard input (`-`). Each file is read once. */
 export async function readInputs(inputs: readonly string[], { folder, readStdin }: InputOptions): Promise<Inputs> {
   const found = await Promise.all([...new Set(inputs)].map((input) => findFiles(input, folder)));
   const diagnostics = found.flatMap((each) => (Array.isArray(each) ? [] : [each]));
@@ -59,7 +59,7 @@ async function findFiles(input: string, folder: string): Promise<string[] | Diag
     if (files.length === 0) return fail(`the folder ${quote(input)} has no .yaml, .yml or .json file`);
     return files.map((file) => slashed(join(input, file)));
   }
-  // A file may have such characters in its name.
+  // The name of a file may contain glob characters.
   const read = GLOB_PATTERN.test(input) ? await readProjectFile(folder, input) : undefined;
   if (read === undefined || !("rule" in read)) return [input];
   const { glob } = await import("tinyglobby");

@@ -23,33 +23,33 @@ import { parseYaml } from "./yaml/parse-yaml.js";
 import { isRecord } from "./yaml/values.js";
 import type { Place } from "./yaml/yaml-document.js";
 
-/** What the files of a project say, and what is wrong with them. */
+/** The contents of a project, and its diagnostics. */
 export interface ProjectInput {
-  /** The name of the package, or of the folder where there is none. */
+  /** Name of the package, or of the folder if there is no package. */
   readonly packageName: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
-  /** The texts that the workflows were read from. */
+  /** Texts of the workflow specs. */
   readonly specFiles: readonly ProjectFile[];
   readonly builtin: BuiltinKinds;
-  /** The files that external dependents name. */
+  /** Files that external dependents reference, by their name in the spec. */
   readonly externalFiles: ReadonlyMap<string, ExternalFile>;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Texts of files, by their paths in the project, that take the place of what is on disk. */
+/** Texts that replace the files on disk, by path in the project. */
 export type FileTexts = ReadonlyMap<string, string>;
 
-/** How a project is read. */
+/** Options of {@link readProject}. */
 export interface ReadOptions {
   readonly texts?: FileTexts | undefined;
-  /** Keeps what is read. Default: nothing is kept */
+  /** Caches what is read. Default: no cache */
   readonly stage?: Stage;
-  /** Returns the digest of a file, if it is known, so that the file is read only if no earlier run has. Default: none is */
+  /** Returns the digest of a file if it is known. The file is then only read if no result is cached. Default: unknown */
   knownDigestOf?(file: string): string | undefined;
-  /** Called with what is being read, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
-  /** Reports what an API server refuses of the CRDs. Default: true */
+  /** Report what an API server would reject in the CRDs. Default: true */
   readonly checksDefinitions?: boolean;
 }
 
@@ -108,7 +108,7 @@ export async function readProject(
   };
 }
 
-/** What an API server refuses of a primary's CRD is an error; the CRDs of other projects are not yours to correct. */
+/** Problems are errors in the CRD of a primary, but only warnings in other CRDs, which usually come from other projects. */
 function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSpec[]): Diagnostic[] {
   const primaries = new Set(workflows.map(({ primary }) => primary.replace(/\/[^/]*\//, "/")));
   return crds.flatMap((crd) => {
@@ -180,35 +180,35 @@ async function readCrdFile(
     }
   }
   const found = text === undefined ? await readProjectFile(project, file) : { file, text };
-  // The file is on its way to memory together with all others; it is parsed alone.
+  // Files are loaded concurrently, but parsed one by one, so progress is reported here.
   onRead();
   if ("rule" in found) return { problem: found };
   const source = { file, digest: digestOf(found.text), readText: () => found.text };
   return { content: lazyCrdFile(source, stage).read() };
 }
 
-/** What is known of a CRD without its schemas. */
+/** The cached part of a CRD, without its schemas. */
 interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf" | "keyAt" | "findProblems"> {
   readonly versions: readonly Omit<CrdVersion, "schema">[];
 }
 
-/** A file with a text that may not be needed. */
+/** A file whose text is read lazily. */
 interface CrdSource {
   readonly file: string;
-  /** Stands for what the file holds. */
+  /** Digest of the content. */
   readonly digest: string;
   readText(): string;
 }
 
-/** A file whose text is read only for what no earlier run has found in it, and for schemas. */
+/** A file whose text is only read for schemas, and for results that are not cached. */
 interface LazyCrdFile {
-  /** Whether an earlier run has read the file. */
+  /** True if the result for the file is cached. */
   readonly isRead: boolean;
   /** Returns the CRDs of the file. */
   read(): CrdFile;
 }
 
-/** Returns a file of CRDs that is read at most once. */
+/** Returns a file of CRDs that is parsed at most once. */
 export function lazyCrdFile(source: CrdSource, stage: Stage): LazyCrdFile {
   const { file, digest } = source;
   let content: CrdFile | undefined;
@@ -233,7 +233,7 @@ export function lazyCrdFile(source: CrdSource, stage: Stage): LazyCrdFile {
     isRead: outlineOfFile.isCached(),
     read() {
       const { outlines, hasKinds, hasDefinitions, diagnostics } = outlineOfFile();
-      // The description of a cluster's kinds is no matter of single schemas.
+      // OpenAPI documents are not split into lazy schemas.
       if (hasKinds) return read();
       const crds = outlines.map((outline, index) =>
         completed(outline, {
@@ -284,19 +284,19 @@ function completed(outline: CrdOutline, { crd, placeOf, findProblems }: Completi
   };
 }
 
-/** A file that an external dependent names for the type of its resources. */
+/** A file that an external dependent references for a type or schema. */
 export interface ExternalFile {
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly path: string;
-  /** The type that is meant; absent if the file has a schema. */
+  /** Name of the referenced type. Absent if the file contains a schema. */
   readonly typeName?: string;
-  /** The schema in it. */
+  /** The schema in the file. */
   readonly schema?: { readonly [keyword: string]: unknown };
-  /** What is wrong with it; those without a position are about what the spec says. */
+  /** Problems of the file. Those without a position concern the reference in the spec. */
   readonly problems: readonly Diagnostic[];
 }
 
-/** Reads the files that external dependents name, by the texts that the specs have for them. `texts` take the place of what is on disk. */
+/** Reads the files that external dependents reference, by their name in the specs. `texts` replace files on disk. */
 async function readExternalFiles(
   project: string,
   workflows: readonly WorkflowSpec[],
@@ -362,7 +362,7 @@ function problem(message: string, hint?: string): Diagnostic {
   return { ...EXTERNAL_TYPE.violation, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-// What is generated imports it, so the compiler says what a search in the text misses.
+// Generated code imports the type, so the compiler reports what this text search misses.
 function exportsType(text: string, name: string): boolean {
   return exportedTypesOf(text).includes(name) || /\bexport\s+(?:type\s+)?\*\s+from\b/.test(text);
 }

@@ -1,6 +1,6 @@
 import type { YamlDocument } from "./yaml/yaml-document.js";
 
-/** The names that a spec has for the four conditions. */
+/** Names of the four conditions in a spec. */
 export const CONDITION_NAMES = [
   "activationCondition",
   "reconcilePrecondition",
@@ -8,13 +8,13 @@ export const CONDITION_NAMES = [
   "deletePostcondition",
 ] as const;
 
-/** The conditions that the runtime ships. */
+/** Names of the built-in conditions. */
 export type BuiltinConditionName = ConditionWord | "condition" | "fieldEquals";
 
-/** The conditions that need no arguments. */
+/** Built-in conditions without arguments. */
 export type ConditionWord = "ready" | "bound" | "deleted" | "crdPresent";
 
-/** A condition as a spec states it: a word, or one key with its arguments. */
+/** A condition in a spec: a name, or a single key with its arguments. */
 export type ConditionSpec =
   | ConditionWord
   | PresenceSpec
@@ -24,58 +24,58 @@ export type ConditionSpec =
   | { readonly condition: StatusConditionSpec }
   | { readonly fieldEquals: FieldEqualsSpec };
 
-/** Whether the API server serves the kind of the dependent or the event source, or the kind `of`. */
+/** Whether the API server serves the kind of the dependent or event source, or the kind `of`. */
 export type PresenceSpec = "crdPresent" | { readonly crdPresent: { readonly of: string | UntypedKindSpec } };
 
-/** What `condition` is about: a condition in the status of an object. */
+/** Argument of `condition`: a condition in the status of the live object. */
 export interface StatusConditionSpec {
   readonly type: string;
   readonly status?: "True" | "False" | "Unknown";
 }
 
-/** What `fieldEquals` is about: a field of an object. */
+/** Argument of `fieldEquals`: a field of the live object. */
 export interface FieldEqualsSpec {
   readonly path: string;
   readonly value: string | number | boolean;
 }
 
-/** The names that a spec has for filters. */
+/** Names of the filters in a spec. */
 export const FILTER_NAMES = ["onAdd", "onUpdate", "onDelete", "generic"] as const;
 
-/** A filter as a spec states it: one of the two is there. */
+/** A filter in a spec. Exactly one of the fields is set. */
 export interface FilterSpec {
   readonly when?: string;
   readonly function?: string;
 }
 
-/** The filters of one kind of resource by the kind of change. */
+/** The filters of a watched resource, by event. */
 export type FiltersSpec = Partial<Record<(typeof FILTER_NAMES)[number], FilterSpec>>;
 
-/** The keys of labels or annotations that name a primary. */
+/** Keys of the labels or annotations that identify a primary. */
 export interface MappingKeysSpec {
   readonly name: string;
   readonly namespace?: string;
   readonly type?: string;
 }
 
-/** How a spec states which primaries an object concerns; of the fields of an object one is there. */
+/** How an object is mapped to primaries. In the object form, exactly one field is set. */
 export type MappingSpec =
   | "ownerReference"
   | { readonly label?: MappingKeysSpec; readonly annotation?: MappingKeysSpec; readonly function?: string };
 
-/** What is to be kept of the objects of an event source. */
+/** Which parts of the objects of an event source are cached. */
 export type CacheSpec = "full" | "metadata" | { readonly paths: readonly string[] };
 
-/** How often something is polled as a spec states it. */
+/** A polling schedule in a spec. */
 export interface ScheduleSpec {
   readonly every: string;
   readonly fetchTimeout?: string;
 }
 
-/** The namespaces to watch: all, the one that the operator runs in, or a list. */
+/** Namespaces to watch: all, the namespace of the operator, or a list. */
 export type NamespacesSpec = "all" | "current" | readonly string[];
 
-/** A kind of which a spec states all that has to be known. */
+/** An untyped kind, which a spec describes completely. */
 export interface UntypedKindSpec {
   readonly apiVersion: string;
   readonly kind: string;
@@ -83,7 +83,7 @@ export interface UntypedKindSpec {
   readonly scope: "Namespaced" | "Cluster";
 }
 
-/** An event source as a spec states it: `resource`, `poll`, `perPrimaryPoll` or `inbound` is there; all else needs `resource`. */
+/** An event source in a spec. Exactly one of `resource`, `poll`, `perPrimaryPoll`, and `inbound` is set; most other fields require `resource`. */
 export interface EventSourceSpec {
   readonly resource?: string | UntypedKindSpec;
   readonly poll?: ScheduleSpec;
@@ -101,29 +101,29 @@ export interface EventSourceSpec {
   readonly accept?: readonly AcceptanceSpec[];
 }
 
-/** Where ids are kept as a spec states it: `in`, `status` or `resource` is there. */
+/** Where ids are stored. One of `in`, `status`, and `resource` is set. */
 export interface ExternalStateSpec {
   readonly in?: "configMap" | "secret";
   readonly status?: string;
-  /** A kind; `path` leads to the id in its objects. */
+  /** A kind. `path` is the field of its objects that stores the id. */
   readonly resource?: string;
   readonly path?: string;
-  /** A file and the type that it exports, of what is kept in a ConfigMap or a Secret. Default: an id, a text. */
+  /** File and exported type of the state in a ConfigMap or Secret. Default: a string, the id */
   readonly type?: string;
   readonly perItem?: true;
 }
 
-/** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
+/** An external dependent in a spec. Exactly one of `poll`, `perPrimaryPoll`, `inbound`, and `eventSource` is set. */
 export interface ExternalSpec {
   readonly poll?: ScheduleSpec;
   readonly perPrimaryPoll?: ScheduleSpec;
   readonly inbound?: { readonly fetch?: true; readonly fetchTimeout?: string };
   readonly eventSource?: string;
-  /** A file and the type that it exports: `src/database.ts#Database`. */
+  /** File and exported type, for example `src/database.ts#Database`. */
   readonly type?: string;
-  /** A file with a JSON Schema. */
+  /** File with a JSON Schema. */
   readonly schema?: string;
-  /** A file and the type that it exports, of the desired state. Default: the type of a resource. */
+  /** File and exported type of the desired resource. Default: the type of the resource */
   readonly desiredType?: string;
   readonly state?: ExternalStateSpec;
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
@@ -131,7 +131,7 @@ export interface ExternalSpec {
   readonly creationGrace?: string;
 }
 
-/** Retries within a reconcile as a spec states them. */
+/** Retries within a reconcile in a spec. */
 export interface RetrySpec {
   readonly maxRetries: number;
   readonly initialInterval?: string;
@@ -139,25 +139,25 @@ export interface RetrySpec {
   readonly maxInterval?: string;
 }
 
-/** What a dependent waits for: what it cannot exist without, or what it waits for only if that is wanted. */
+/** A dependency: a required one, or an optional one that is only waited for while it is active. */
 export type DependencySpec = string | { readonly name: string; readonly optional: true };
 
-/** What a spec says of an operation: a function of the user's stands in its place, or it is never done. */
+/** An operation in a spec: performed by a user function, or never. */
 export type OperationSpec = "own" | false;
 
-/** A warning that the user accepts: about the controller or its CRDs, a dependent, an event source or a rule of `rbac.extra`. */
+/** An accepted warning about the controller or its CRDs, a dependent, an event source, or a rule of `rbac.extra`. */
 export interface AcceptanceSpec {
   readonly rule: string;
   readonly reason: string;
 }
 
-/** The name of an object of somebody else as a spec states it: expressions over `primary`. */
+/** The name of an object of another client, as expressions over `primary`. */
 export interface ReferenceSpec {
   readonly name: string;
   readonly namespace?: string;
 }
 
-/** A dependent as a spec states it: `resource` or `external` is there. */
+/** A dependent in a spec. Exactly one of `resource` and `external` is set. */
 export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[number], ConditionSpec>> {
   readonly resource?: string | UntypedKindSpec;
   readonly external?: ExternalSpec;
@@ -187,25 +187,27 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly accept?: readonly AcceptanceSpec[];
 }
 
-/** What becomes of the objects of a dependent: the garbage collector deletes them, the operator does, or their link to the primary goes. */
+/**
+ * How the objects of a dependent are removed: by the garbage collector, by the operator, or not at all, because their link to the primary is removed.
+ */
 export type DeletionSpec = "garbageCollected" | "ordered" | "orphan";
 
-/** A dependent of an earlier version as a spec states it. */
+/** A removed dependent in a spec. */
 export interface RemovedSpec {
-  /** `external`: its resources are outside of Kubernetes. */
+  /** `external` for external resources. */
   readonly resource: string | UntypedKindSpec;
   readonly deletion: DeletionSpec;
   readonly namespace?: string;
   readonly cluster?: string;
 }
 
-/** A dependent that has another name now. */
+/** A renamed dependent. */
 export interface MovedSpec {
   readonly from: string;
   readonly to: string;
 }
 
-/** The settings of a workflow as a spec states them. */
+/** The settings of a workflow in a spec. */
 export interface WorkflowSettingsSpec {
   readonly invocation?: "implicit" | "explicit";
   readonly exceptions?: "throw" | "result";
@@ -213,9 +215,9 @@ export interface WorkflowSettingsSpec {
   readonly pruning?: boolean;
 }
 
-/** The settings of a controller as a spec states them; durations are texts. */
+/** The settings of a controller in a spec. Durations are strings. */
 export interface ControllerSpec {
-  /** The names of the controller in earlier versions of the operator. */
+  /** Names of the controller in earlier versions of the operator. */
   readonly formerNames?: readonly string[];
   readonly namespaces?: NamespacesSpec;
   readonly labelSelector?: string;
@@ -242,29 +244,29 @@ export interface ControllerSpec {
   readonly conditionPrefix?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
-  /** The field managers of the operator that this one replaces. */
+  /** Former field managers that the operator replaces. */
   readonly formerFieldManagers?: readonly string[];
   readonly finalizer?: string;
   readonly formerFinalizers?: readonly string[];
   readonly indexes?: { readonly [name: string]: { readonly function: string } };
 }
 
-/** A rule of Kubernetes' RBAC as a spec states it: what the code of the user does beside the graph, and where. */
+/** An RBAC rule in a spec, with its namespaces: permissions that user code requires in addition to those of the graph. */
 export interface ExtraRuleSpec {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
   readonly resourceNames?: readonly string[];
-  /** In place of groups and resources. */
+  /** Set instead of groups and resources. */
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
   readonly namespaces?: NamespacesSpec | "sameAsController";
   readonly accept?: readonly AcceptanceSpec[];
 }
 
-/** A workflow spec that its schema accepts, with the document that tells where everything is. */
+/** A workflow spec that its schema accepts, with its document for positions. */
 export interface WorkflowSpec {
   readonly name: string;
-  /** The kind of the primary: `example.com/v1/WebPage`. */
+  /** Kind of the primary, for example `example.com/v1/WebPage`. */
   readonly primary: string;
   readonly controller: ControllerSpec;
   readonly workflow: WorkflowSettingsSpec;
@@ -273,7 +275,7 @@ export interface WorkflowSpec {
   readonly removed: ReadonlyMap<string, RemovedSpec>;
   readonly moved: readonly MovedSpec[];
   readonly eventSources: ReadonlyMap<string, EventSourceSpec>;
-  /** What the operator may do beside what the graph needs. */
+  /** Permissions of the operator in addition to those that the graph requires. */
   readonly extraRules: readonly ExtraRuleSpec[];
   /** Accepted warnings about the controller, and about the CRDs of the kinds that it names. */
   readonly accept?: readonly AcceptanceSpec[];

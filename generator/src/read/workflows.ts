@@ -25,14 +25,14 @@ import { parseYaml } from "./yaml/parse-yaml.js";
 import { describeValue, isRecord } from "./yaml/values.js";
 import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
 
-/** What the documents of a file say. */
+/** The cached contents of a spec file. */
 interface SpecOutline {
-  /** The workflows: which document of the file each is, and its value. */
+  /** Valid workflows: the index of the document in the file, and its value. */
   readonly values: readonly (readonly [document: number, value: unknown])[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the workflow specs of a file. If an earlier run has read the same text, it is neither parsed nor checked. */
+/** Reads the workflow specs of a file. If the result for the same text is cached, the file is neither parsed nor checked. */
 export async function readWorkflowsOnce({ file, text }: ProjectFile, stage: Stage): Promise<WorkflowFile> {
   const digest = digestOf(file, text);
   const { values, diagnostics } = await stage("spec", (_source: ProjectFile) => [digest], outlineOf)({ file, text });
@@ -55,15 +55,15 @@ async function outlineOf(source: ProjectFile): Promise<SpecOutline> {
   return { values, diagnostics };
 }
 
-/** The workflows of a file, and what is wrong with it. */
+/** The workflows of a file, and its diagnostics. */
 interface WorkflowFile {
   readonly workflows: readonly WorkflowSpec[];
-  /** Which document of the file each of them is, from 0; empty ones do not count. */
+  /** Index of the document of each workflow, starting at 0. Empty documents do not count. */
   readonly numbers: readonly number[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Reads the workflow specs of a file: one in each document. */
+/** Reads the workflow specs of a file, one per document. */
 export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec): WorkflowFile {
   const { documents, diagnostics: problems } = parseYaml(file, text);
   const diagnostics = [...problems];
@@ -87,7 +87,7 @@ function notAnObject(document: YamlDocument): Diagnostic {
   return { ...SPEC_TYPE.violation, message, ...document.valueAt([]) };
 }
 
-// The schema has accepted the document, so it has this shape.
+// Shape of a document that the schema has accepted.
 interface CheckedSpec {
   readonly metadata: { readonly name: string };
   readonly spec: {
@@ -104,7 +104,7 @@ interface CheckedSpec {
   };
 }
 
-/** A dependent with flags that may be false, which is their default. */
+/** A dependent in which flags may be set to false, which is their default. */
 interface StatedDependent extends Omit<DependentSpec, "bulk" | "dependsOn" | "external"> {
   readonly bulk?: boolean | Exclude<DependentSpec["bulk"], true>;
   readonly dependsOn?: readonly (string | { readonly name: string; readonly optional?: boolean })[];
@@ -114,7 +114,7 @@ interface StatedDependent extends Omit<DependentSpec, "bulk" | "dependsOn" | "ex
   };
 }
 
-// A flag that is false is the same as none.
+// Removes flags that are false.
 function withoutOffFlags({ bulk = false, dependsOn, external, ...dependent }: StatedDependent): DependentSpec {
   return {
     ...dependent,
@@ -139,7 +139,7 @@ function externalOf({ inbound, state, ...external }: NonNullable<StatedDependent
   };
 }
 
-/** Returns the workflow of a document that the schema accepts. */
+/** Converts a document that the schema has accepted to a workflow. */
 function workflowOf(document: YamlDocument): WorkflowSpec {
   const { metadata, spec } = document.value as CheckedSpec;
   const {
@@ -164,16 +164,16 @@ function workflowOf(document: YamlDocument): WorkflowSpec {
   };
 }
 
-/** What a document is read with. */
+/** Options of {@link lazyDocument}. */
 interface LazyDocumentOptions {
-  /** The digest of the file, and the number of the document in it. */
+  /** Digest of the file, and index of the document. */
   readonly inputs: readonly string[];
   readonly stage: Stage;
   /** Parses the file. */
   read(): YamlDocument;
 }
 
-/** Returns a document whose file is parsed only for a place that no earlier run has looked up. */
+/** Returns a document whose file is only parsed for positions that are not cached. */
 function lazyDocument(
   { file, value }: Pick<YamlDocument, "file" | "value">,
   { inputs, stage, read }: LazyDocumentOptions,
@@ -194,20 +194,23 @@ function lazyDocument(
 /** Checks a document against the published JSON Schema of workflow specs. */
 type CheckSpec = (document: YamlDocument) => Diagnostic[];
 
-/** The rules that exclude a value as a whole, so that one of them says all. */
+/** Keywords that reject a whole value, so that one error per value suffices. */
 const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
 
 let loaded: Promise<CheckSpec> | undefined;
 
-/** Loads the JSON Schema and what checks with it, once. */
+/** Loads the JSON Schema and its validator. The result is cached. */
 export function loadSpecSchema(): Promise<CheckSpec> {
   return (loaded ??= compileSpecSchema());
 }
 
-/** What the checks of the JSON Schema find depends on. */
+/** Options of the JSON Schema validator that determine its errors. */
 export const VALIDATOR_OPTIONS = { allErrors: true, verbose: true } as const;
 
-/** Returns the compiled JSON Schema. In the published program the import has it: compiling takes longer than any spec takes to check. */
+/**
+ * Returns the compiled JSON Schema. The published package contains the compiled validator instead, because compiling takes longer than checking any
+ * spec.
+ */
 async function loadSpecValidator(): Promise<ValidateFunction> {
   const [{ Ajv }, text] = await Promise.all([
     import("ajv"),
@@ -236,19 +239,19 @@ async function compileSpecSchema(): Promise<CheckSpec> {
       ...errors
         .filter(isFirst)
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
-        // What is wrong inside of it says more than that no alternative matches.
+        // An error within the value is more specific than the failed oneOf.
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !isAround(instancePath, errors))
         .map((error) => diagnosticOf(error, written)),
     ];
   };
 }
 
-// What is inside an alternative only repeats that none of them matches; the same goes for names.
+// Errors within an alternative only repeat that none matches, and propertyNames repeats the errors of the names.
 function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
   return keyword !== "propertyNames" && keyword !== "if" && !/\/oneOf\/\d/.test(schemaPath);
 }
 
-// A value that several rules exclude is one mistake where they expect the same.
+// Several violated constraints of the same schema are one error.
 function isFirst(error: ErrorObject, index: number, errors: readonly ErrorObject[]): boolean {
   const isSame = ({ instancePath, propertyName, parentSchema }: ErrorObject) =>
     instancePath === error.instancePath && propertyName === error.propertyName && parentSchema === error.parentSchema;
@@ -273,7 +276,7 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
     ...document.valueAt(place),
   });
   const params = error.params as { [name: string]: unknown };
-  // The name of a field is at fault, not its value.
+  // The name of the field is invalid, not its value.
   if (error.propertyName !== undefined && error.keyword !== "additionalProperties")
     return {
       ...fail(SPEC_NAME, `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
@@ -302,7 +305,7 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
     case "enum":
     case "const": {
       const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
-      // A text that looks like a boolean is told from it by its quotes, and no hint leads there.
+      // Boolean alternatives are not suggested for a string: the difference is in the quotes.
       const allowed = values.filter((value) => typeof value === "string");
       const hint =
         hintForWord(path, error.data) ?? (typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined);
@@ -348,7 +351,7 @@ function nameOfMember(path: YamlPath): string {
   return last === undefined ? "the workflow" : typeof last === "number" ? `item ${last}` : quote(last);
 }
 
-// A JSON pointer does not tell an index from a name.
+// A JSON pointer does not distinguish indexes from names.
 function pathOfError(pointer: string, root: unknown): YamlPath {
   const path: (string | number)[] = [];
   let value = root;
@@ -363,10 +366,10 @@ function pathOfError(pointer: string, root: unknown): YamlPath {
 
 type Hint = { readonly hint: string };
 
-/** The words that are conditions. */
+/** Conditions without arguments. */
 const WORDS: readonly ConditionWord[] = ["ready", "bound", "deleted", "crdPresent"];
 
-/** How conditions with arguments are written. */
+/** Examples of conditions with arguments. */
 const EXAMPLES: ReadonlyMap<string, string> = new Map([
   ["condition", '{ condition: { type: Ready, status: "True" } }'],
   ["fieldEquals", "{ fieldEquals: { path: status.phase, value: Running } }"],
@@ -377,7 +380,7 @@ const EXAMPLES: ReadonlyMap<string, string> = new Map([
 
 const EXISTING_EXAMPLE = `{ when: 'live.metadata.annotations?.["example.com/adopt"] === "true"' }`;
 
-/** Returns what to write in place of a text that is no condition; undefined if a path does not lead to a condition. */
+/** Returns a hint for a string that is not a condition; undefined if the path is not that of a condition. */
 function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined || typeof text !== "string") return undefined;
@@ -393,7 +396,7 @@ function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
     : { hint: "write an expression as { when: … }, in quotes if it contains a comma, a brace, a hash or a colon" };
 }
 
-/** Returns what to write in place of a key that no condition has; undefined if a path does not lead to a condition. */
+/** Returns a hint for an unknown key of a condition; undefined if the path is not that of a condition. */
 function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined) return undefined;
@@ -409,16 +412,16 @@ function conditionAt(path: YamlPath): string | undefined {
   return [...CONDITION_NAMES, "existing"].find((name) => name === path.at(-1));
 }
 
-/** The fields that take the place of an old one, with their values. */
+/** Fields that replace an old field, with their values. */
 type Spelling = { readonly [field: string]: unknown };
 
-/** A spelling of an earlier version of the format. */
+/** A deprecated spelling of an earlier version of the format. */
 interface OldSpelling {
-  /** The path of the field; `*` stands for any name. */
+  /** Path of the field; `*` matches any name. */
   readonly at: string;
-  /** Returns what takes the place of the field, which is one of `fields`; undefined if its value is not of an earlier version. */
+  /** Returns the replacement of the field. `fields` are all fields of its parent. Undefined if the value is not one of an earlier version. */
   readonly now: (value: unknown, fields: Spelling) => Spelling | undefined;
-  /** What to write, where the spec alone does not tell. */
+  /** Returns the hint if the spec alone does not determine the replacement. */
   readonly hint?: (value: unknown) => string | undefined;
 }
 
@@ -430,7 +433,7 @@ const REMOVED_DELETIONS: ReadonlyMap<unknown, string> = new Map([
 
 const maxRetries = (value: unknown) => ({ maxRetries: value });
 
-// Two fields have become one.
+// Merges two former fields into one.
 function deletion(_: unknown, { onDelete, garbageCollected }: Spelling): Spelling {
   if (onDelete === "orphan") return { deletion: "orphan" };
   return { deletion: garbageCollected === false ? "ordered" : "garbageCollected" };
@@ -440,14 +443,14 @@ function fieldOf(name: string, value: unknown): Spelling | undefined {
   return value === undefined ? undefined : { [name]: value };
 }
 
-/** Returns the condition that `builtin` and its arguments stood for: a word, or one key. */
+/** Converts the former `builtin` with its arguments to a condition: a name, or a single key. */
 function conditionOf(value: unknown): unknown {
   if (!isRecord(value) || typeof value["builtin"] !== "string") return undefined;
   const { builtin, ...args } = value;
   return Object.keys(args).length === 0 ? builtin : { [builtin]: args };
 }
 
-/** Returns the kind of a primary that was a CRD file or a kind. */
+/** Converts the former object form of the primary, with a CRD file or a kind, to a kind. */
 function primary(value: unknown): Spelling | undefined {
   if (!isRecord(value)) return undefined;
   const { crd, version = "v1", resource } = value;
@@ -464,7 +467,7 @@ function namespaces(value: unknown): Spelling | undefined {
   return Array.isArray(value) && value.includes("*") ? { namespaces: "all" } : undefined;
 }
 
-/** Returns what took the place of a flag that was only ever true. */
+/** Returns the replacement of a flag that only had effect if true. */
 function stateIn(place: string) {
   return (value: unknown) => (value === true ? { in: place } : undefined);
 }
@@ -489,16 +492,16 @@ const OLD_SPELLINGS: readonly OldSpelling[] = [
   })),
 ];
 
-/** A document in the spelling of today. */
+/** A document in the current spelling. */
 interface CurrentSpelling {
   readonly value: unknown;
-  /** What is spelled in an earlier way, with what to write. */
+  /** Diagnostics for old spellings, with their replacements. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Returns the path in the text of the user's. */
+  /** Converts a path to that in the original text. */
   readonly pathInText: (path: YamlPath) => YamlPath;
 }
 
-/** Finds the spellings of earlier versions in a document. What is returned in place of its value has none of them. */
+/** Reports the old spellings in a document, and returns its value with their replacements. */
 function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
   const diagnostics: Diagnostic[] = [];
   const origins = new Map<string, YamlPath>();
@@ -510,12 +513,12 @@ function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
       const old = find(value, path);
       const spelling = now(old, find(document.value, parent) as Spelling);
       if (spelling === undefined) continue;
-      // The value of the document is the user's, and stays as it is.
+      // Copy before the first change: the value of the document must not be modified.
       if (value === document.value) value = structuredClone(value);
       const fields = find(value, parent) as Record<string, unknown>;
       delete fields[field];
       for (const name of Object.keys(spelling)) origins.set(JSON.stringify([...parent, name]), path);
-      // What is stated in both ways is as the new one says.
+      // If both spellings are used, the new one takes precedence.
       Object.assign(fields, { ...spelling, ...fields });
       diagnostics.push({
         ...OLD_SPELLING.violation,
@@ -535,7 +538,7 @@ function originOf(path: YamlPath, origins: ReadonlyMap<string, YamlPath>): YamlP
   return path;
 }
 
-/** Returns the paths of a document that a pattern describes. */
+/** Returns the paths in a value that match a pattern. */
 function pathsOf([step, ...rest]: readonly string[], value: unknown): string[][] {
   if (step === undefined) return [[]];
   if (!isRecord(value)) return [];
@@ -547,7 +550,7 @@ function find(value: unknown, path: readonly string[]): unknown {
   return path.reduce((around, step) => (around as Spelling)[step], value);
 }
 
-/** Formats fields as a line of YAML: `deletion: ordered`. */
+/** Formats fields as a line of YAML, for example `deletion: ordered`. */
 function textOfSpelling(fields: Spelling): string {
   return Object.entries(fields)
     .map(([name, value]) => `${scalarText(name)}: ${flowText(value)}`)
@@ -560,7 +563,7 @@ function flowText(value: unknown): string {
   return typeof value === "string" ? scalarText(value) : JSON.stringify(value);
 }
 
-// A text that YAML reads as something else needs quotes.
+// Quotes strings that YAML would parse as another type.
 function scalarText(text: string): string {
   const isPlain = /^[A-Za-z][\w./-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain ? text : quote(text);

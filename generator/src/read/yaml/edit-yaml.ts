@@ -3,25 +3,25 @@ import { type Document, type Node, type Pair, type YAMLMap, isMap, isScalar, par
 import { isRecord } from "./values.js";
 import { type YamlPath, keyTextOf } from "./yaml-document.js";
 
-/** A field to set, in the document of a file whose `metadata.name` is `document`. */
+/** A field to set in the document with `metadata.name` equal to `document`. */
 interface YamlEdit {
   readonly document: string;
-  /** The mapping that gets the field. */
+  /** Path of the mapping that contains the field. */
   readonly path: YamlPath;
   readonly key: string;
   readonly value: unknown;
 }
 
 /**
- * Returns the text of a YAML file with a field set, and everything else as it is written: comments, quotes and empty lines.
+ * Sets a field in the text of a YAML file, preserving everything else, including comments, quotes, and empty lines.
  *
- * `undefined` if the field cannot be set in place: the mapping is an alias, or its form is unusual.
+ * Returns undefined if the field cannot be set in place, because the mapping is an alias or has an unusual form.
  */
 export function setYamlField(text: string, edit: YamlEdit): string | undefined {
   const document = documentsOf(text).find((each) => each.getIn(["metadata", "name"]) === edit.document);
   const target = document?.getIn(edit.path, true);
   if (!isMap(target) || target.range == null) return undefined;
-  // JSON is YAML, too, but it has to stay JSON.
+  // A JSON file is valid YAML, but must remain JSON.
   const isJson = isJsonText(text);
   const written = isJson ? JSON.stringify(edit.value) : writeInline(edit.value);
   const changed = splice(text, target, { key: isJson ? JSON.stringify(edit.key) : edit.key, written });
@@ -37,10 +37,10 @@ function isJsonText(text: string): boolean {
   }
 }
 
-/** Writes a value on one line, as prettier does. */
+/** Formats a value on one line, like prettier. */
 export function writeInline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeInline).join(", ")}]`;
-  // Inside brackets more has to be quoted, and the text may end up there.
+  // Format scalars as in a flow collection, where more of them must be quoted.
   if (!isRecord(value)) return stringify([value], { collectionStyle: "flow", lineWidth: 0 }).trim().slice(2, -2);
   const fields = Object.entries(value).map(([key, each]) => `${writeInline(key)}: ${writeInline(each)}`);
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
@@ -73,7 +73,7 @@ function appendInline(text: string, { items }: YAMLMap, field: { key: string; wr
   return end === undefined ? undefined : `${text.slice(0, end)}, ${field.key}: ${field.written}${text.slice(end)}`;
 }
 
-// After the first field: it is there, and comments of the following field stay beside it.
+// Insert after the first field, which always exists, so that comments stay next to the following field.
 function insertLine(text: string, { items }: YAMLMap, field: { key: string; written: string }): string | undefined {
   const [first] = items;
   const start = rangeOf(first?.key)?.[0];
@@ -88,12 +88,12 @@ function insertLine(text: string, { items }: YAMLMap, field: { key: string; writ
   return `${head.replace(/\r$/, "")}${newline}${indent}${field.key}: ${field.written}${newline === "\r\n" ? "\r" : ""}${tail}`;
 }
 
-/** Returns where a node starts, where its value ends, and where it ends with the comments after it. */
+/** Returns the start of a node, the end of its value, and the end including trailing comments. */
 function rangeOf(node: unknown): NonNullable<Node["range"]> | undefined {
   return (node as Node | null | undefined)?.range ?? undefined;
 }
 
-/** Tells whether the field is set, and nothing else is different. */
+/** Returns whether the field has the desired value after the edit. */
 function isEditAsWanted(changed: string, { document, path, key, value }: YamlEdit): boolean {
   const after = documentsOf(changed).find((each) => each.getIn(["metadata", "name"]) === document);
   if (after === undefined || after.errors.length > 0) return false;
@@ -106,19 +106,19 @@ function isNode(node: unknown): node is Node {
   return typeof node === "object" && node !== null && "toJS" in node;
 }
 
-/** An entry to add, in the document of a file whose `metadata.name` is `document`. */
+/** An entry to add to the document with `metadata.name` equal to `document`. */
 interface YamlEntry {
   readonly document: string;
-  /** The mapping of `spec` that gets the entry; it is added if it is missing. */
+  /** The mapping of `spec` that contains the entry. Created if it does not exist. */
   readonly section: string;
   readonly name: string;
   readonly value: { readonly [field: string]: unknown };
 }
 
 /**
- * Returns the text of a YAML file with an entry more, and everything else as it is written: comments, quotes and empty lines.
+ * Adds an entry to the text of a YAML file, preserving everything else, including comments, quotes, and empty lines.
  *
- * `undefined` if the entry cannot be added in place: the mapping is an alias, or its form is unusual.
+ * Returns undefined if the entry cannot be added in place, because the mapping is an alias or has an unusual form.
  */
 export function addYamlEntry(text: string, entry: YamlEntry): string | undefined {
   const document = findDocument(text, entry.document);
@@ -160,11 +160,11 @@ interface Field {
   readonly key: string;
   readonly value: { readonly [field: string]: unknown };
   readonly newline: string;
-  /** Whether each field of the value gets a line. */
+  /** True to print each field of the value on its own line. */
   readonly isBlock: boolean;
 }
 
-/** Adds a field after the last one and the comments that are indented as something inside of it; other comments stay where they are. */
+/** Adds a field after the last one, and after the comments that are indented more deeply than the mapping. Other comments stay in place. */
 function addToMap(text: string, map: YAMLMap, field: Field): string | undefined {
   const last = map.items.at(-1);
   const start = rangeOf(map.items[0]?.key)?.[0];
@@ -174,7 +174,7 @@ function addToMap(text: string, map: YAMLMap, field: Field): string | undefined 
   const indent = indentAt(text, start);
   if (indent === undefined) return undefined;
   const trimmed = text.slice(0, end).trimEnd().length;
-  // What is on the line of the last field, such as a comment, belongs to it.
+  // The rest of the last field's line, such as a comment, belongs to that field.
   const lineEnd = /\r?\n/.exec(text.slice(trimmed))?.index;
   let at = lineEnd === undefined ? text.length : trimmed + lineEnd;
   for (const [line, inner = ""] of text.slice(at).matchAll(/\r?\n([ ]*)#.*/gy)) {
@@ -184,7 +184,7 @@ function addToMap(text: string, map: YAMLMap, field: Field): string | undefined 
   return `${text.slice(0, at)}${field.newline}${linesOf(field, indent).join(field.newline)}${text.slice(at)}`;
 }
 
-/** The end of the last value in a pair, without the comments after it. */
+/** Returns the end of the last value in a pair, without trailing comments. */
 function endOf(pair: Pair | undefined): number | undefined {
   const value = pair?.value;
   if (isMap(value) && value.flow !== true && value.items.length > 0) return endOf(value.items.at(-1));
@@ -206,7 +206,7 @@ function findDocument(text: string, name: string): Document | undefined {
   return documentsOf(text).find((each) => each.getIn(["metadata", "name"]) === name);
 }
 
-/** Tells whether the entry is there, and nothing else is different. */
+/** Returns whether the entry was added and nothing else has changed. */
 function isEntryAsWanted(
   before: string,
   after: string,

@@ -52,22 +52,22 @@ import {
   positionOf,
 } from "./yaml-document.js";
 
-/** What a file holds, and what is wrong with it. */
+/** The documents of a file, and its diagnostics. */
 export interface ParsedYaml {
   readonly documents: readonly YamlDocument[];
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** How a text is parsed. */
+/** Options of {@link parseYaml}. */
 export interface ParseOptions {
-  /** How plain scalars are read: as YAML 1.2 says, or as kubectl does. Default: core */
+  /** How plain scalars are read: with the core schema of YAML 1.2, or like kubectl. Default: core */
   readonly scalars?: Scalars;
 }
 
-/** The reader whose rules hold for scalars and tags. */
+/** The rules for scalars and tags. */
 export type Scalars = "core" | "kubectl";
 
-/** Parses all documents of a YAML or JSON text; empty ones, and those with errors, are left out. */
+/** Parses all documents of a YAML or JSON text. Empty documents, and those with errors, are omitted. */
 export function parseYaml(file: string, text: string, { scalars = "core" }: ParseOptions = {}): ParsedYaml {
   try {
     return parseDocuments(file, text, scalars);
@@ -89,10 +89,10 @@ const AS_KUBECTL: DocumentOptions & SchemaOptions = {
   ],
 };
 
-/** Says where a text is no JSON, and what to do; `error` is what `JSON.parse` threw. */
+/** Describes why a text is not valid JSON, and how to fix it. `error` is the error of `JSON.parse`. */
 export function describeJsonError(file: string, text: string, error: SyntaxError): Diagnostic {
   const isOfJson = ({ rule, message }: Diagnostic) => rule === YAML_SYNTAX.id && !message.startsWith("not YAML");
-  // YAML accepts more.
+  // YAML accepts a superset of JSON, so it may not find an error.
   return markOfMerge(file, text) ?? parseYaml(file, text).diagnostics.find(isOfJson) ?? jsonError(file, text, error);
 }
 
@@ -100,7 +100,7 @@ function parseDocuments(file: string, text: string, scalars: Scalars): ParsedYam
   const deep = findTooDeep(text);
   if (deep !== undefined) return { documents: [], diagnostics: [tooDeepAt(positionAfter(file, text.slice(0, deep)))] };
   const lines = new LineCounter();
-  // The library compares each key with all others; checkNodes does it in one pass and names both places.
+  // The library compares each key with all others; checkNodes finds duplicates in one pass and reports both positions.
   const parsed = parseAllDocuments(text, {
     lineCounter: lines,
     prettyErrors: false,
@@ -120,7 +120,7 @@ function parseDocuments(file: string, text: string, scalars: Scalars): ParsedYam
     if (errors.length === 0) errors.push(...checkNodes(source, scalars));
     diagnostics.push(...errors);
     if (hasErrors(errors)) continue;
-    // The size that aliases stand for was limited above.
+    // AliasSizes has already limited the expanded size.
     const value: unknown = document.toJS({ maxAliasCount: -1 });
     if (value !== null && value !== undefined) documents.push(createYamlDocument({ file, value }, () => source));
   }
@@ -128,11 +128,11 @@ function parseDocuments(file: string, text: string, scalars: Scalars): ParsedYam
 }
 
 /**
- * Parses manifests as kubectl does, and warns where it reads something else than was probably meant.
+ * Parses manifests like kubectl, and warns about scalars that it probably reads in an unintended way.
  *
- * JSON is read as JSON, and else a fast parser reads the values, which accepts what kubectl accepts. The parser that knows positions runs
- * only if a position is asked for, if the fast one finds an error, or if the text may have what needs a closer look. It has no place for
- * what follows a text that only kubectl accepts, and names the nearest value around that.
+ * JSON is parsed as JSON. Otherwise, a fast parser reads the values and accepts what kubectl accepts. The parser with positions only runs if a
+ * position is needed, if the fast parser finds an error, or if the text may require further checks. In text that only kubectl accepts, it has no
+ * position for later values, and returns that of their nearest ancestor.
  */
 export function parseManifests(file: string, text: string): ParsedYaml {
   const read = loadJson(text) ?? (NEEDS_CHECKS.test(text) ? undefined : loadValues(text));
@@ -147,14 +147,14 @@ export function parseManifests(file: string, text: string): ParsedYaml {
   return { documents, diagnostics };
 }
 
-// What a closer look is needed for, or what looks like it: an anchor, a merge key, a list as a key, half of a character.
-// Each begins with the sign that is rare, and then looks what is before it: so nearly all of a text is passed over at once.
+// Matches text that may require further checks: an anchor, a merge key, a list as a key, or a lone surrogate. Each pattern starts with a rare
+// character and then looks behind it, so that most text is skipped quickly.
 const NEEDS_CHECKS = new RegExp(
   [
     /&(?<=(?:^|[\s[{,])&)[^\s&,[\]{}]/,
     /<<(?<=(?:^|[\s[{,])<<)\s*:/,
     /\?(?<=(?:^|[\s[{,])\?)\s+(?:-\s|\[)/,
-    // Prose may have "[1]:" anywhere but where a key begins.
+    // Prose may contain "[1]:", but not where a key starts.
     /\[(?<=(?:^|[{,]|[-?][ \t]|!\S{0,100}[ \t])[ \t]*\[)[^\]]{0,1000}\]\s{0,100}:/,
     /\\(?:u|U0000)[dD][89a-fA-F]/,
   ]
@@ -167,7 +167,7 @@ const EMPTY = { contents: null, errors: [] } as unknown as Document;
 
 interface LoadedValues {
   readonly values: readonly unknown[];
-  /** Whether something is read otherwise than YAML 1.2 says. */
+  /** True if a scalar is read differently than in YAML 1.2. */
   readonly hasSurprises: boolean;
 }
 
@@ -194,13 +194,13 @@ const SCHEMA = FAILSAFE_SCHEMA.extend({
   ),
 });
 
-// js-yaml gives a key that is a mapping this name.
+// js-yaml converts a key that is a mapping to this string.
 function listener(event: string, { kind, result }: { kind?: string; result?: unknown }): void {
   if (event === "close" && kind === "mapping" && Object.hasOwn(result as object, "[object Object]"))
     throw new SyntaxError("a mapping is a key");
 }
 
-/** Returns the values of the documents that are not empty; undefined if there is any error. */
+/** Returns the values of the non-empty documents; undefined if there is an error. */
 function loadValues(text: string): LoadedValues | undefined {
   hasSurprises = false;
   try {
@@ -241,13 +241,13 @@ function surprisesIn({ file, document, lines }: YamlSource): Diagnostic[] {
   return found;
 }
 
-/** How many values the aliases of one document may stand for. */
+/** Maximum number of values that the aliases of a document expand to. */
 const MAX_EXPANDED = 100_000;
 
-/** How many aliases a document may have; the library searches the whole document for the anchor of each. */
+/** Maximum number of aliases in a document. The library searches the whole document for the anchor of each alias. */
 const MAX_ALIASES = 1000;
 
-/** Finds what YAML allows and no spec means: keys that come twice, aliases that expand without end, tags of applications. */
+/** Reports valid YAML that is not meaningful in a spec: duplicate keys, aliases that expand without limit, and application tags. */
 function checkNodes(source: YamlSource, scalars: Scalars): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   const sizes = new AliasSizes(source);
@@ -280,7 +280,7 @@ function checkNodes(source: YamlSource, scalars: Scalars): Diagnostic[] {
 function unknownTag(node: Node, source: YamlSource, scalars: Scalars): Diagnostic[] {
   if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return [];
   if (scalars === "kubectl" && isScalar(node) && node.tag === BINARY_TAG) return [];
-  // A tag stands before its value, which may be empty and far away.
+  // A tag precedes its value, which may be empty and far away.
   const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
   return [
     {
@@ -332,13 +332,13 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
   });
 }
 
-/** Returns a key as it is written where quotes and the spelling of a number make a difference. */
+/** Formats a key so that quotes and the notation of a number are visible. */
 function sourceTextOf({ key }: YAMLMap["items"][number]): string {
   if (!isScalar(key)) return String(key);
   return typeof key.value === "string" ? quote(key.value) : (key.source ?? String(key.value));
 }
 
-/** Finds keys that JSON cannot have, and that kubectl refuses. */
+/** Reports keys that JSON does not have, and that kubectl rejects. */
 function wrongKeys(map: YAMLMap, source: YamlSource): Diagnostic[] {
   const { document } = source;
   return map.items.flatMap(({ key }): Diagnostic[] => {
@@ -349,12 +349,12 @@ function wrongKeys(map: YAMLMap, source: YamlSource): Diagnostic[] {
   });
 }
 
-// Where a mapping begins is not where its range does.
+// The range of a block mapping does not start at its first key.
 function firstKeyIn(key: unknown): unknown {
   return isMap(key) ? (key.items[0]?.key ?? key) : key;
 }
 
-/** Finds `<<:` with something else than mappings. */
+/** Reports `<<:` with a value other than mappings. */
 function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
   const { document } = source;
   const isMapping = (node: unknown) => isMap(isAlias(node) ? node.resolve(document) : node);
@@ -368,7 +368,7 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
   });
 }
 
-/** Finds what no JSON can say: numbers that are none, and halves of characters, which no file can hold. */
+/** Reports values that JSON cannot represent: numbers that are not finite, and lone surrogates. */
 function unreadableValue(scalar: Scalar, source: YamlSource): Diagnostic[] {
   const { value } = scalar;
   if (typeof value === "number" && !Number.isFinite(value))
@@ -386,7 +386,7 @@ function pathOfNode(ancestors: readonly unknown[]): (string | number)[] {
   });
 }
 
-/** Adds up how many values the aliases of a document stand for. */
+/** Adds up the number of values that the aliases of a document expand to. */
 class AliasSizes {
   readonly #source: YamlSource;
   readonly #sizes = new Map<Node, number>();
@@ -397,7 +397,7 @@ class AliasSizes {
     this.#source = source;
   }
 
-  /** Counts one alias; returns its problem, if it has one. */
+  /** Counts an alias. Returns its problem, or undefined. */
   add(alias: Alias, ancestors: readonly unknown[]): string | undefined {
     if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
     const target = alias.resolve(this.#source.document);
@@ -413,7 +413,7 @@ class AliasSizes {
     if (!isNode(node) || isScalar(node)) return 1;
     const known = this.#sizes.get(node);
     if (known !== undefined) return known;
-    // An anchor that contains itself is reported where its alias is; here it must only end.
+    // A recursive anchor is reported at its alias; here the recursion only has to terminate.
     this.#sizes.set(node, 1);
     const items: unknown[] = isCollection(node) ? node.items : [];
     const size = items.reduce<number>((sum, item) => Math.min(sum + this.#sizeOf(item), MAX_EXPANDED + 1), 1);
@@ -427,17 +427,19 @@ function at({ file, lines }: YamlSource, node: unknown) {
   return { position: positionOf(file, lines, offset) };
 }
 
-/** How deep brackets, and entries on one line (`- - -`), may nest. The parser calls itself for each level, and overflows the stack at about 800. */
+/**
+ * Maximum depth of brackets, and of block entries on one line (`- - -`). The parser is recursive, and its stack overflows at a depth of about 800.
+ */
 const MOST_LEVELS = 500;
 const LONG_LINE = new RegExp(`(?:[-?][ \\t]+){${MOST_LEVELS}}`);
 
-// Tokens of the library that stand for no text: a document, an error in brackets, and that the next token is a plain scalar.
+// Control tokens of the lexer that have no text: the start of a document, an error in a flow collection, and the marker before a plain scalar.
 const MARKS: ReadonlySet<string> = new Set(["\u0002", "\u0018"]);
 const SCALAR = "\u001f";
 
-/** Returns the offset where a text nests too deeply to be parsed; undefined if it does not. A stack that overflows may end the whole process. */
+/** Returns the offset at which a text is nested too deeply to be parsed; undefined if it is not. A stack overflow could end the process. */
 function findTooDeep(text: string): number | undefined {
-  // Nearly no text has so many brackets, or such a line.
+  // Fast path: hardly any text has so many brackets, or such a line.
   if ((text.match(/[[{]/g)?.length ?? 0) < MOST_LEVELS && !LONG_LINE.test(text)) return undefined;
   let [offset, brackets, entries] = [0, 0, 0];
   let isScalar = false;

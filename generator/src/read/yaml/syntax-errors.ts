@@ -1,20 +1,20 @@
-// What is wrong with a text that is not YAML. The library says where it stopped, which is often not the line with the mistake.
+// Describes YAML syntax errors. The library reports where it stopped, which is often not the line with the mistake.
 import { type Document, type Node, type YAMLError, isCollection, visit } from "yaml";
 import { type Diagnostic, MOST_FOUND, type SourcePosition, positionAfter } from "../../diagnostic.js";
 import { YAML_SYNTAX } from "./rules.js";
 import { type YamlSource, positionOf } from "./yaml-document.js";
 
-/** What is wrong, and what to do about it. */
+/** A problem and how to fix it. */
 interface Problem {
   readonly message: string;
   readonly hint?: string;
-  /** The line to correct, from 1. Default: the one in which the library stopped */
+  /** Line of the problem, starting at 1. Default: the line in which the library stopped */
   readonly line?: number;
-  /** The place to correct. Default: the beginning of `line` */
+  /** Position of the problem. Default: the start of `line` */
   readonly position?: SourcePosition;
 }
 
-/** An error of the library in a text. */
+/** An error of the library, with its position in the text. */
 interface Stop {
   readonly error: YAMLError;
   readonly source: YamlSource;
@@ -23,7 +23,10 @@ interface Stop {
   readonly end: SourcePosition;
 }
 
-/** Describes the errors of a document, one for each line: what follows in it comes of the first. In JSON, all that follows does. */
+/**
+ * Describes the errors of a document, at most one per line, because later errors in a line usually follow from the first. For JSON, only the first
+ * error is described.
+ */
 export function syntaxErrors(source: YamlSource): Diagnostic[] {
   const { file, text, document, lines: counter } = source;
   const lines = text.split(/\r?\n/);
@@ -43,7 +46,7 @@ export function syntaxErrors(source: YamlSource): Diagnostic[] {
   });
 }
 
-/** Finds the first line that a merge has left, in YAML and in JSON: nothing else that is wrong with such a text matters. */
+/** Finds the first conflict marker of an unresolved merge, in YAML and JSON. It makes all other errors irrelevant. */
 export function markOfMerge(file: string, text: string): Diagnostic | undefined {
   const line = text.split("\n").findIndex((each) => /^([<|=>])\1{6}/.test(each)) + 1;
   if (line === 0) return undefined;
@@ -56,18 +59,18 @@ export function markOfMerge(file: string, text: string): Diagnostic | undefined 
   };
 }
 
-/** What is wrong if the library, which calls itself for each level of nesting, has run out of room. */
+/** Message for a stack overflow of the recursive parser. */
 export const TOO_DEEP = "the document is nested too deeply";
 
 const JSON_HINT = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
 
-/** Describes what `JSON.parse` says of a text. */
+/** Converts an error of `JSON.parse` to a diagnostic. */
 export function jsonError(file: string, text: string, { message }: SyntaxError): Diagnostic {
   const said = message
     .replace(/(?: in JSON)? at position \d+[^]*$/, "")
     .replace(/^(Unexpected) token '(.+?)', [^]*$/, '$1 "$2"');
   const offset = offsetOf(text, message);
-  // A tab in a text is another mistake.
+  // A tab in a string is a different error.
   const isUnclosed =
     /^Unterminated string/.test(said) || (/^Bad control/.test(said) && /[\r\n]/.test(text.charAt(offset)));
   const position = positionAfter(file, text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset));
@@ -75,7 +78,7 @@ export function jsonError(file: string, text: string, { message }: SyntaxError):
   return { ...YAML_SYNTAX.violation, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
 }
 
-/** Returns where `JSON.parse` stopped. Of a wrong character its message has only the text around it. */
+/** Returns the offset at which `JSON.parse` stopped. For an unexpected character, its message only contains the surrounding text. */
 function offsetOf(text: string, message: string): number {
   const [, offset] = / at position (\d+)/.exec(message) ?? [];
   if (offset !== undefined) return Number(offset);
@@ -97,7 +100,7 @@ function errorOf(text: string): SyntaxError | undefined {
   }
 }
 
-/** Describes the error of a text that looks like JSON. The library tells more of it, and `JSON.parse` its place. */
+/** Describes the error of a text that looks like JSON. The library knows more about the error, and `JSON.parse` its position. */
 function describeInJson(stop: Stop): Diagnostic {
   const { code, message } = stop.error;
   if (/call stack/.test(message)) return { ...YAML_SYNTAX.violation, message: TOO_DEEP, position: stop.start };
@@ -128,7 +131,7 @@ function yamlProblem(stop: Stop, stops: readonly Stop[]): Problem {
   return { message: `not YAML: ${message}`, ...others };
 }
 
-/** Describes an error that comes of what a line begins with, as its indent; `undefined` if the error is another one. */
+/** Describes an error that is caused by the start of a line, such as its indentation; undefined for other errors. */
 function indentProblem({ error, source, lines, start, end }: Stop, stops: readonly Stop[]): Problem | undefined {
   const { code, message, pos } = error;
   const line = lines[start.line - 1] ?? "";
@@ -138,7 +141,7 @@ function indentProblem({ error, source, lines, start, end }: Stop, stops: readon
       hint: "indent it with blanks: YAML takes no tabs there",
       line: start.line,
     };
-  // To the library, the value goes on in the line of the next key, and is a part of that key.
+  // For the library, the value continues in the line of the next key, and is part of that key.
   const next = stops.find((each) => each.error.code === "MULTILINE_IMPLICIT_KEY" && each.error.pos[0] === pos[0]);
   if (next !== undefined && next.end.line > start.line)
     return isInBrackets(source.document, pos[0])
@@ -181,7 +184,7 @@ function misplacedLine(lines: readonly string[], stopped: number): Problem {
           hint: 'begin the line with "- ", or indent it as another key',
           line,
         };
-  // A key follows no hyphen, and an item only one.
+  // A key cannot follow a hyphen of another level, and an item can only follow an item.
   const ofKind = levels.filter((each) => each.isItem === isItem);
   const near = [ofKind.findLast(({ column }) => column > own), ofKind.find(({ column }) => column < own)];
   const ways = near.flatMap((each) => (each === undefined ? [] : [`by ${each.column} to follow line ${each.line}`]));
@@ -192,14 +195,14 @@ function misplacedLine(lines: readonly string[], stopped: number): Problem {
   };
 }
 
-/** Where a key or a list item begins. */
+/** Start of a key or a list item. */
 interface Level {
   readonly column: number;
   readonly line: number;
   readonly isItem: boolean;
 }
 
-/** What an entry may follow: the keys and list items above that are still open, the innermost first. */
+/** Returns the levels that an entry can follow: the open keys and list items above it, the innermost first. */
 function levelsAbove(lines: readonly string[]): Level[] {
   const levels: Level[] = [];
   for (let line = lines.length; line > 0; line -= 1) {
@@ -213,7 +216,7 @@ function levelsAbove(lines: readonly string[]): Level[] {
   return levels;
 }
 
-/** Returns the columns, from 0, at which entries begin in a line, the last first: that of its key, and those of list items before it. */
+/** Returns the columns, starting at 0, at which entries start in a line, the last first: that of its key, and those of the list items before it. */
 function columnsOf(line: string): number[] {
   const columns = [indentOf(line)];
   for (const item = /-(?: +|$)/y; ; columns.push(item.lastIndex)) {
@@ -239,7 +242,7 @@ function otherProblem(stop: Stop): Problem {
   return unclosed(stop) ?? { message: lowerCase(message) };
 }
 
-/** Describes a bracket or a quote that has no partner. The library stops at the end of what it opens. */
+/** Describes a bracket or a quote that is not closed. The library stops at the end of the text that it opens. */
 function unclosed({ error: { message, pos }, source }: Stop): Problem | undefined {
   const [, bracket] = /end with a ([\]}])$/.exec(message) ?? [];
   const [, quote] = /^Missing closing (["'])/.exec(message) ?? [];
@@ -255,7 +258,7 @@ function unclosed({ error: { message, pos }, source }: Stop): Problem | undefine
 
 type Range = readonly [start: number, end: number];
 
-/** Returns where the values and keys of a document are that are of a kind, those around others first. */
+/** Returns the ranges of the matching nodes in a document, outer nodes first. */
 function rangesOf(document: Document, isOfKind: (node: Node) => boolean = () => true): Range[] {
   const ranges: Range[] = [];
   visit(document, {

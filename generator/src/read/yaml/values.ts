@@ -1,13 +1,13 @@
 import { quote } from "../../diagnostic.js";
 
-/** Tells whether a value is a JSON object. */
+/** Returns whether a value is a JSON object. */
 export function isRecord(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**
- * Returns the values of a text that is JSON, also of several documents between lines of `---`; undefined if it is anything else, or if only
- * a closer look tells whether it is right: a key that may be there twice, an infinite number, half of a character.
+ * Parses a JSON text, also with several documents separated by lines of `---`. Undefined if it is not JSON, or requires further checks: for a
+ * possible duplicate key, an infinite number, or a lone surrogate.
  */
 export function parseJsonDocuments(text: string): readonly unknown[] | undefined {
   if (!/^\s*\{/.test(text) || /\\u[dD][89a-fA-F]/.test(text)) return undefined;
@@ -20,7 +20,7 @@ export function parseJsonDocuments(text: string): readonly unknown[] | undefined
   }
 }
 
-/** Counts the keys of all objects in a value; an infinite number is an error. */
+/** Counts the keys of all objects in a value. Throws if it contains an infinite number. */
 function countKeys(value: unknown): number {
   if (typeof value === "number" && !Number.isFinite(value)) throw new RangeError("no number of JSON");
   if (typeof value !== "object" || value === null) return 0;
@@ -31,7 +31,7 @@ function countKeys(value: unknown): number {
   return count;
 }
 
-/** Counts what looks like a key, and a text may look like one, too; infinitely many if that is hard to tell. */
+/** Counts text that looks like a key, possibly also in strings; Infinity if it is ambiguous. */
 function countWrittenKeys(text: string): number {
   if (/:(?<=(?:"\s+|\\\\"):)/.test(text)) return Infinity;
   let count = 0;
@@ -42,9 +42,9 @@ function countWrittenKeys(text: string): number {
 const INTEGER = /^[-+]?(?:0[xX][\da-fA-F_]*[\da-fA-F][\da-fA-F_]*|0[bB][01_]*[01][01_]*|0[oO]?[0-7_]*|[1-9][\d_]*)$/;
 
 /**
- * How kubectl reads a plain scalar.
+ * Plain scalars as kubectl reads them.
  *
- * It reads YAML 1.1, but for dates and sexagesimal numbers, which stay texts: `on` is true, and `0755` is 493.
+ * It implements YAML 1.1 without dates and sexagesimal numbers, which remain strings: `on` is true, and `0755` is 493.
  */
 export const KUBECTL_SCALARS = [
   { tag: "tag:yaml.org,2002:null", pattern: /^(?:~|null|Null|NULL|)$/, read: (): unknown => null },
@@ -66,10 +66,10 @@ export const KUBECTL_SCALARS = [
   },
 ] as const;
 
-/** The tag of a text in base64. */
+/** Tag of base64 data. */
 export const BINARY_TAG = "tag:yaml.org,2002:binary";
 
-/** Decodes a text with the tag `!!binary`; `fail` is told if it is not base64. Bytes that are not UTF-8 become U+FFFD. */
+/** Decodes a `!!binary` value. Calls `fail` if it is not base64. Invalid UTF-8 is replaced by U+FFFD. */
 export function readBinary(text: string, fail: (message: string) => void): string {
   const base64 = text.replace(/[\r\n]/g, "");
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))
@@ -77,13 +77,13 @@ export function readBinary(text: string, fail: (message: string) => void): strin
   return Buffer.from(base64, "base64").toString();
 }
 
-/** Returns the integer that kubectl reads from a plain scalar; undefined if it is none, or longer than any of 64 bits. */
+/** Parses an integer like kubectl; undefined if it is not an integer, or longer than any 64-bit integer. */
 export function parseInteger(text: string): bigint | undefined {
   if (text.length > MOST_DIGITS || !INTEGER.test(text) || /[oO]_*$/.test(text)) return undefined;
   return BigInt(digitsOf(text)) * BigInt(signOf(text));
 }
 
-/** Of 64 bits as binary digits, with a prefix and underscores. */
+/** Longer than 64 binary digits with a prefix and underscores. */
 const MOST_DIGITS = 200;
 
 function signOf(text: string): 1 | -1 {
@@ -95,14 +95,14 @@ function digitsOf(text: string): string {
   return /^0[0-7]+$/.test(digits) ? `0o${digits}` : digits;
 }
 
-// kubectl keeps what no 64-bit number can hold as a text, which nobody means: it becomes infinite here, which is refused.
+// kubectl reads a number that exceeds 64 bits as a string, which is never intended. It becomes infinite here, which is rejected.
 function floatOf(text: string): unknown {
   if (/nan$/i.test(text)) return Number.NaN;
   if (/inf$/i.test(text)) return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   return Number(text.replaceAll("_", ""));
 }
 
-/** Returns what kubectl reads where YAML 1.2 would read something else; undefined where both agree. */
+/** Returns the value that kubectl reads if YAML 1.2 reads another one; undefined if they agree. */
 export function surprisingValueOf(text: string): { readonly value: boolean | number } | undefined {
   const kind = KUBECTL_SCALARS.find(({ pattern }) => pattern.test(text));
   if (kind === undefined) return undefined;
@@ -112,7 +112,7 @@ export function surprisingValueOf(text: string): { readonly value: boolean | num
   return Number(text) === value ? undefined : { value };
 }
 
-/** Describes a value that was found in a file: `the number 3`, `"text"`, `a list`, `nothing`. */
+/** Describes a value in a file, for example `the number 3`, `"text"`, `a list`, or `nothing`. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
   if (typeof value === "string") return quote(value);

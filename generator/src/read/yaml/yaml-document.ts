@@ -11,40 +11,40 @@ import {
 } from "yaml";
 import { type SourcePosition, shorten } from "../../diagnostic.js";
 
-/** The way from the root of a document to one of its values. */
+/** Path of a value from the root of a document. */
 export type YamlPath = readonly (string | number)[];
 
-/** Where something is: what a diagnostic says beside its message. */
+/** The position and path of a diagnostic. */
 export interface Place {
   readonly position: SourcePosition;
   readonly path?: string;
 }
 
-/** One document of a YAML file: plain values, and where each of them is written. */
+/** One document of a YAML file: its plain value, and the positions of its parts. */
 export interface YamlDocument {
   readonly file: string;
   readonly value: unknown;
-  /** Returns where a value is, or the nearest value around it that exists. */
+  /** Returns the position of a value, or of its nearest existing ancestor. */
   valueAt(path: YamlPath): Place;
-  /** Returns where the key of a value is. */
+  /** Returns the position of the key of a value. */
   keyAt(path: YamlPath): Place;
-  /** Returns the text of a plain scalar. */
+  /** Returns the source text of a plain scalar; undefined for other values. */
   plainTextAt(path: YamlPath): string | undefined;
-  /** Returns the position of the character at `offset` of the text that is the value at `path`. */
+  /** Returns the position of the character at `offset` of the string at `path`. */
   characterAt(path: YamlPath, offset: number): SourcePosition;
 }
 
-/** What a document was made from. */
+/** The source of a document. */
 export interface YamlSource {
   readonly file: string;
   readonly text: string;
   readonly document: Document;
   readonly lines: LineCounter;
-  /** Which document of the file it is, counted from 1; absent if it is the only one. */
+  /** Number of the document in the file, starting at 1. Absent if it is the only one. */
   readonly number?: number;
 }
 
-/** Makes the document of a value that was checked; `sourceOf` is called when a place is asked for. */
+/** Creates the document of a checked value. `sourceOf` is only called if a position is needed. */
 export function createYamlDocument(
   { file, value }: Pick<YamlDocument, "file" | "value">,
   sourceOf: () => YamlSource,
@@ -79,13 +79,13 @@ export function createYamlDocument(
   });
 }
 
-/** Returns a position in a file. */
+/** Converts an offset to a position. */
 export function positionOf(file: string, lines: LineCounter, offset: number): SourcePosition {
   const { line, col } = lines.linePos(offset);
   return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
-/** Formats a path for a message: `spec.dependents.web.dependsOn[0]`. Of a long step it has the beginning. */
+/** Formats a path for a message, for example `spec.dependents.web.dependsOn[0]`. Long steps are truncated. */
 export function formatPath(path: YamlPath): string {
   return path
     .map((step, index) => {
@@ -97,7 +97,7 @@ export function formatPath(path: YamlPath): string {
     .join("");
 }
 
-/** Returns the text of a key, which YAML allows to be anything. */
+/** Returns a key as a string; YAML allows any value as a key. */
 export function keyTextOf({ key }: Pair): string {
   return isScalar(key) ? String(key.value) : String(key);
 }
@@ -121,7 +121,7 @@ function stepInto(document: Document, node: unknown, step: string | number): Fou
   if (isSeq(node)) return typeof step === "number" ? { value: resolve(document, node.items[step]) } : undefined;
   if (!isMap(node)) return undefined;
   const pair = node.items.find((item) => keyTextOf(item) === step);
-  // A value that is left out has no place of its own: `key:`.
+  // An omitted value (`key:`) has no position of its own.
   if (pair !== undefined) return { key: pair.key, value: resolve(document, pair.value) ?? pair.key };
   for (const merged of node.items.filter((item) => keyTextOf(item) === MERGE_KEY)) {
     const value = resolve(document, merged.value);
@@ -134,7 +134,7 @@ function stepInto(document: Document, node: unknown, step: string | number): Fou
   return undefined;
 }
 
-/** The text of the key `<<`, which the library reads as a symbol. */
+/** Text of the key `<<`, which the library represents as a symbol. */
 export const MERGE_KEY = String(Symbol("<<"));
 
 function resolve(document: Document, node: unknown): unknown {
@@ -145,17 +145,17 @@ function startOf(node: unknown): number | undefined {
   return (node as Node | null | undefined)?.range?.[0];
 }
 
-/** Where the characters of a text are in the file that it comes from. */
+/** Maps characters of a string to their offsets in the file. */
 interface SourceOffsets {
-  /** Returns the offset in the file of the character at `offset` of the text; the end of the text is allowed. */
+  /** Returns the offset in the file of the character at `offset`. The end of the string is allowed. */
   at(offset: number): number;
 }
 
 /**
  * Finds the characters of a scalar in its source.
  *
- * YAML folds lines, removes indentation and resolves escapes; whatever the style, it keeps the order of the characters that are no white space,
- * so the n-th of them in the text is the n-th in the source.
+ * YAML folds lines, removes indentation, and resolves escapes, but in every style it preserves the order of the non-whitespace characters. The n-th
+ * of them in the string is therefore the n-th in the source.
  */
 function sourceOffsets(scalar: Scalar, source: string): SourceOffsets {
   const text = String(scalar.value);
@@ -164,7 +164,7 @@ function sourceOffsets(scalar: Scalar, source: string): SourceOffsets {
   return {
     at(offset) {
       const before = text.slice(0, offset).replace(/\s/g, "").length;
-      // White space counts back from what follows it, and the end of the text from what precedes it.
+      // Whitespace, and the end of the string, are located directly after the preceding non-whitespace character.
       if (offset < text.length && !/\s/.test(text.charAt(offset))) return visible[before] ?? start;
       const previous = visible[before - 1];
       return previous === undefined ? start : previous + 1;
@@ -172,10 +172,10 @@ function sourceOffsets(scalar: Scalar, source: string): SourceOffsets {
   };
 }
 
-/** Returns the offsets of the characters of a scalar's source that stand for one that is no white space. */
+/** Returns the offsets in a scalar's source that represent non-whitespace characters. */
 function visibleOffsets(raw: string, style: string): number[] {
   if (style.startsWith("BLOCK")) {
-    // The first line holds the style and perhaps a comment.
+    // The first line contains the header of the block scalar, and possibly a comment.
     const header = raw.indexOf("\n") + 1;
     return matchOffsets(raw.slice(header), /\S/g).map((offset) => header + offset);
   }
@@ -188,7 +188,7 @@ function escapedOffsets(raw: string): number[] {
   const offsets: number[] = [];
   for (const { 0: token, index } of raw.slice(1, -1).matchAll(ESCAPE_OR_VISIBLE)) {
     if (WHITE_ESCAPE.test(token)) continue;
-    // Beyond the basic plane an escape stands for two units of a JavaScript string.
+    // An escape beyond the basic multilingual plane represents two UTF-16 code units.
     const code = /^\\U/.test(token) ? Number.parseInt(token.slice(2), 16) : 0;
     for (let unit = 0; unit < (code > 0xffff ? 2 : 1); unit++) offsets.push(index + 1);
   }
@@ -196,7 +196,7 @@ function escapedOffsets(raw: string): number[] {
 }
 
 const ESCAPE_OR_VISIBLE = /\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|\r?\n|[^])|\S/g;
-// Tab, line feed, vertical tab, form feed, carriage return, space, no-break space, line and paragraph separators, line continuation.
+// Tab, line feed, vertical tab, form feed, carriage return, space, no-break space, line and paragraph separators, and line continuation.
 const WHITE_ESCAPE = /^\\(?:[tnvfr \t_LP]|x(?:0[9a-dA-D]|20|[aA]0)|u(?:00(?:0[9a-dA-D]|20|[aA]0)|2028|2029)|\r?\n)$/;
 
 function matchOffsets(raw: string, pattern: RegExp): number[] {
