@@ -1,27 +1,27 @@
 import { createHash } from "node:crypto";
 
-/** Returns a digest of contents: two lists of contents have the same one only if they are the same. */
+/** Returns a digest of a list of contents. Different lists have different digests. */
 export function digestOf(...contents: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
-  // The length keeps what is in two contents from being taken for the same in other ones.
+  // The length prevents different splits of the same bytes from having the same digest.
   for (const content of contents) hash.update(`${Buffer.byteLength(content)}:`).update(content);
   return hash.digest("base64url");
 }
 
-/** Returns everything that the result of a function depends on; undefined if nothing short stands for it. */
+/** Returns everything that determines the result of a function; undefined if the result cannot be cached. */
 type InputsOf<Arguments extends readonly unknown[]> = (...args: Arguments) => readonly string[] | undefined;
 
-/** A function whose results are kept. */
+/** A function with cached results. */
 export interface CachedFunction<Arguments extends readonly unknown[], Result> {
   (...args: Arguments): Result | Awaited<Result>;
-  /** Tells whether the result for some arguments is known. */
+  /** Returns whether the result for the arguments is cached. */
   isCached(...args: Arguments): boolean;
 }
 
 /**
- * Wraps a function as a stage, which returns the result of an earlier call with the same inputs, in this run or in an earlier one.
+ * Wraps a function as a stage, which returns the cached result of an earlier call with the same inputs, in this run or an earlier one.
  *
- * Without inputs, the function is called each time. The result, or what it resolves to, has to be JSON and not undefined.
+ * Without inputs, the function is called every time. The result, or the value that it resolves to, must be JSON and not undefined.
  */
 export type Stage = <Arguments extends readonly unknown[], Result>(
   name: string,
@@ -29,17 +29,17 @@ export type Stage = <Arguments extends readonly unknown[], Result>(
   fn: (...args: Arguments) => Result,
 ) => CachedFunction<Arguments, Result>;
 
-/** Calls the function each time. */
+/** A stage without a cache. */
 export const uncached: Stage = <Arguments extends readonly unknown[], Result>(
   _name: string,
   _inputs: InputsOf<Arguments>,
   fn: (...args: Arguments) => Result,
 ): CachedFunction<Arguments, Result> => Object.assign((...args: Arguments) => fn(...args), { isCached: () => false });
 
-/** The results of stages, by the names of the stages and their inputs. */
+/** Results of stages, by name and digest of the inputs. */
 export type StageResults = ReadonlyMap<string, unknown>;
 
-/** Keeps the results of stages, of this run and of an earlier one. */
+/** Caches the results of stages, starting with those of an earlier run. */
 export class StageCache {
   readonly #earlier: StageResults;
   readonly #used = new Map<string, unknown>();
@@ -48,7 +48,7 @@ export class StageCache {
     this.#earlier = earlier;
   }
 
-  /** The results that this run has used. */
+  /** Results used by this run. */
   get used(): StageResults {
     return this.#used;
   }

@@ -1,4 +1,4 @@
-/** What the system was asked to do, by the names of its calls. */
+/** Descriptions of system calls, by name. */
 const CALLS: { readonly [call: string]: string } = {
   access: "read",
   link: "write",
@@ -15,26 +15,26 @@ const CALLS: { readonly [call: string]: string } = {
   write: "write",
 };
 
-/** Tells whether the system has refused something: to read a file, for example. */
+/** Returns whether an error is that of a system call, for example of reading a file. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException & { readonly code: string } {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).code === "string";
 }
 
-/** Says why the system has refused something: `permission denied`. */
+/** Returns the reason of a system error, for example `permission denied`. */
 export function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  // Node.js writes `EACCES: permission denied, open 'path'`.
+  // Messages of Node.js have the form `EACCES: permission denied, open 'path'`.
   const [, stated, reason] = /^([A-Z][A-Z0-9]+): (.+?)(?:, \w+(?: '.*')?)?$/s.exec(message) ?? [];
   return reason !== undefined && stated === code ? reason : message;
 }
 
-/** Says what the system has refused, and why: `cannot list the folder crds: permission denied`. */
+/** Describes a system error, for example `cannot list the folder crds: permission denied`. */
 export function describeSystemError(error: NodeJS.ErrnoException): string {
   const { syscall, path } = error;
   const call = syscall === undefined ? undefined : CALLS[syscall];
   return call === undefined || path === undefined ? error.message : `cannot ${call} ${path}: ${reasonOf(error)}`;
 }
 
-/** Tells whether there is a process of this number. */
+/** Returns whether a process with the pid exists. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -15,23 +15,23 @@ import {
   isKubernetes,
 } from "../model/project-model.js";
 
-/** What the code of a project allows an event source to leave out. */
+/** A smaller cache for an event source that suffices for the code of a project. */
 export interface CacheSuggestion {
   readonly controller: ControllerModel;
   readonly source: InformerModel;
-  /** What has to be kept; absent if the code may read anything. */
+  /** The sufficient cache. Absent if the code may read anything. */
   readonly cache?: Exclude<CacheModel, { kind: "full" }>;
-  /** Where the fields are read, or why everything is kept. */
+  /** Where the fields are read, or why everything must be cached. */
   readonly reason: string;
-  /** Absent if the mapping is not by a label. */
+  /** Absent if the event source is not mapped by a label. */
   readonly selector?: SelectorSuggestion;
 }
 
 /**
- * Finds what the caches of event sources may leave out, from what the spec and the user's code read.
+ * Suggests caches for event sources, based on the fields that the spec and user code read.
  *
- * If the code may read more than can be followed, no cache is suggested. Objects from which a dependent is made are compared as
- * a whole, so they are kept as a whole.
+ * If the code may read more than the analysis can follow, no cache is suggested. Objects of dependents are compared as a whole, so they must be
+ * cached in full.
  */
 export function suggestCaches(
   model: ProjectModel,
@@ -88,23 +88,23 @@ function trackedSourcesOf(
   const local = controllerNamesOf(controller, names, controllers).resources;
   return controller.eventSources.flatMap((model) => {
     if (model.kind !== "informer") return [];
-    // Without a class there is none to look objects up by.
+    // An untyped kind has no class by which objects could be looked up.
     const { className, exportName, localName } = local.get(model.resource) ?? {};
     const classNames = new Set([className, exportName, localName].filter((name) => name !== undefined));
     return [{ model, classNames, typeName: sourceNamesOf(model).resource }];
   });
 }
 
-/** Whether the watch of an event source may leave out the objects without the label of its mapping. */
+/** Whether the watch of an event source can be limited to objects with the label of its mapping. */
 type SelectorSuggestion =
   | { readonly kind: "selector"; readonly labelSelector: string }
-  /** The spec states such a selector. */
+  /** The spec already has such a selector. */
   | { readonly kind: "stated" }
   | { readonly kind: "none"; readonly reason: string };
 
 /**
- * Decides whether an event source may ask the API server only for objects with the label of its mapping; undefined if its mapping is not
- * by label. `lookup` is where the code may look up an object without the label.
+ * Decides whether the watch of an event source can be limited to objects with the label of its mapping. Undefined if it is not mapped by a label.
+ * `lookup` is a position where the code may look up an object without the label.
  */
 function suggestSelector(source: InformerModel, lookup: SourcePosition | undefined): SelectorSuggestion | undefined {
   const { mapping, labelSelector: stated = "" } = source;
@@ -116,7 +116,7 @@ function suggestSelector(source: InformerModel, lookup: SourcePosition | undefin
   return { kind: "selector", labelSelector: stated === "" ? name : `${stated},${name}` };
 }
 
-// Any requirement but the negative ones leaves out objects without the label.
+// Every requirement except negative ones excludes objects without the label.
 function requiresLabel(selector: string, key: string): boolean {
   return selector
     .split(/,(?![^(]*\))/)
@@ -133,7 +133,7 @@ function obstacleOf(
 ): string | undefined {
   if (!isLabelKey(key)) return "no API server selects by it";
   if (primaryToSecondary !== undefined) return "primaryToSecondary may name objects without it";
-  // With the selector, an object that gets the label is added and one that loses it is deleted; without, both are updated.
+  // With the selector, an object that gains the label is an addition, and one that loses it is a deletion; without it, both are updates.
   const filter = (["onAdd", "onDelete", "generic"] as const).find((name) => filters[name] !== undefined);
   if (filter !== undefined) return `the filter ${filter} would see other changes`;
   return lookup === undefined ? undefined : `objects without it may be looked up in ${formatPosition(lookup)}`;

@@ -10,26 +10,26 @@ import { setYamlField } from "../read/yaml/edit-yaml.js";
 import { diskOperations, writeFileAtOnce } from "../write/write-files.js";
 import type { CacheSuggestion } from "./cache-suggestions.js";
 
-/** What `suggestCaches` works on. */
+/** Options of {@link suggestCaches}. */
 export interface SuggestOptions {
-  /** The folder with the workflow specs. Default: the working directory. */
+  /** Folder of the workflow specs. Default: the working directory */
   readonly project?: string;
-  /** Writes nothing. */
+  /** Write nothing. Default: false */
   readonly dryRun?: boolean;
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** What came of it. */
+/** Result of {@link suggestCaches}. */
 export interface SuggestResult {
   readonly diagnostics: readonly Diagnostic[];
-  /** What each event source should keep and why: a line for each. */
+  /** The suggestions with their reasons, one line per suggestion. */
   readonly report: readonly string[];
-  /** The specs that were changed, or would be. */
+  /** Specs that were changed, or would be with `dryRun`. */
   readonly updated: readonly string[];
 }
 
-/** Writes what the caches of event sources have to keep into the workflow specs of a project, from what its code reads. */
+/** Writes suggested caches for event sources into the workflow specs of a project, based on the fields that its code reads. */
 export async function suggestCaches(options: SuggestOptions = {}): Promise<SuggestResult> {
   const { project = ".", dryRun = false, onStep = () => {} } = options;
   const root = resolve(project);
@@ -71,7 +71,7 @@ export async function suggestCaches(options: SuggestOptions = {}): Promise<Sugge
 
 interface Line {
   readonly line: string;
-  /** What is set; absent if nothing changes. */
+  /** The field to set. Absent if nothing changes. */
   readonly field?: { readonly key: "cache" | "labelSelector"; readonly value: unknown };
 }
 

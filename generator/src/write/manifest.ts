@@ -12,25 +12,25 @@ import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
 import { readPlainFile } from "../read/project-files.js";
 import { DAMAGED_RECORD, UNKNOWN_FORGET } from "./rules.js";
 
-/** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
+/** The manifest, which lists the generated files, so that those that are no longer generated can be deleted. */
 export const MANIFEST_PATH = "src/generated/.gen-operator.json";
 
-/** What a manifest lists, by path. */
+/** Content of the manifest. */
 export interface Manifest {
   readonly generatedFiles: readonly string[];
-  /** Stubs of earlier runs, so that a stub that is no longer needed can be named. */
+  /** Stubs of earlier runs, so that unused stubs can be reported. */
   readonly stubs: readonly string[];
-  /** The dependents that objects may run of; absent if nothing is known. */
+  /** Dependents of the last generation, which may have objects in clusters. Absent if unknown. */
   readonly dependents?: readonly RememberedDependent[] | undefined;
-  /** The controllers of the last generation; absent if nothing is known. */
+  /** Controllers of the last generation. Absent if unknown. */
   readonly controllers?: readonly RememberedController[] | undefined;
-  /** Whether the run that wrote it has not ended: any of the files may be old, new or missing. */
+  /** True if the run that wrote the manifest did not finish: any file may be old, new, or missing. */
   readonly isUnfinished: boolean;
 }
 
 const NOTHING: Manifest = { generatedFiles: [], stubs: [], isUnfinished: false };
 
-/** Returns the manifest of the files of a project, and of its controllers and dependents. */
+/** Returns the manifest for the files, controllers, and dependents of a project. */
 export function manifestOf(
   files: readonly OutputFile[],
   { dependents, controllers }: Pick<Manifest, "dependents" | "controllers">,
@@ -39,14 +39,14 @@ export function manifestOf(
   return { generatedFiles: pathsOf("generator"), stubs: pathsOf("user"), dependents, controllers, isUnfinished: false };
 }
 
-/** Returns what the next generation has to know of the dependents of a project. */
+/** Returns the dependents to record for the next generation. */
 export function rememberDependents({ controllers }: ProjectModel): RememberedDependent[] {
   return controllers.flatMap(({ name: controller, dependents }) =>
     dependents.map((dependent) => ({ controller, name: dependent.name, ...factsOf(dependent) })),
   );
 }
 
-/** Returns what the next generation has to know of the controllers of a project. */
+/** Returns the controllers to record for the next generation. */
 export function rememberControllers({ controllers }: ProjectModel): RememberedController[] {
   return controllers.map(({ name, primary: { group, version, kind } }) => ({
     name,
@@ -81,7 +81,7 @@ function statedKindOf({ group, version, kind, plural, scope, isUntyped }: Resour
   return isUntyped === true ? { apiVersion, kind, plural, scope } : `${apiVersion}/${kind}`;
 }
 
-/** Returns the manifest of a run that has not ended: it lists what the last run had, too, so that a crash leaves nothing unknown. */
+/** Returns the manifest of a running generation. It also lists the contents of the previous manifest, so that a crash loses no information. */
 export function unfinishedManifest(before: Manifest, after: Manifest): Manifest {
   return {
     generatedFiles: [...before.generatedFiles, ...after.generatedFiles],
@@ -111,7 +111,7 @@ export function renderManifest({ generatedFiles, stubs, dependents, controllers,
   return memory.length === 0 ? `${text}\n` : `${text.slice(0, -2)},\n  ${memory.join(",\n  ")}\n}\n`;
 }
 
-/** Reads a manifest; a missing or damaged manifest lists no files. */
+/** Reads a manifest. A missing or damaged manifest lists no files. */
 export function readManifest(text: string | undefined): Manifest {
   const [dependents, controllers] = text === undefined ? [] : [readMemory(text), readControllers(text)];
   try {
@@ -136,20 +136,21 @@ function sorted(paths: readonly string[]): string[] {
   return [...new Set(paths)].sort();
 }
 
-/** Tells whether a text says of itself that it is generated; comments start differently in other languages. */
+/** Returns whether a text contains the header of generated files. The comment syntax depends on the language. */
 export function isGenerated(text: string): boolean {
   return text.slice(0, 200).includes(GENERATED_HEADER.slice("// ".length));
 }
 
-// How a manifest remembers controllers and dependents: one line for each, so that branches merge, and so that conflict markers leave the lines readable.
+// The manifest records controllers and dependents on one line each, so that branches can be merged, and lines remain readable between conflict
+// markers.
 
-/** The field of a manifest that remembers the dependents. */
+/** Field of the manifest with the dependents. */
 const MEMORY_FIELD = "dependents";
 
-/** The field of a manifest that remembers the controllers. */
+/** Field of the manifest with the controllers. */
 const CONTROLLERS_FIELD = "controllers";
 
-/** Renders what is remembered as the value of a field of the manifest. */
+/** Renders the dependents as the value of a field of the manifest. */
 function renderMemory(dependents: readonly RememberedDependent[]): string {
   const lines = dependents.map(({ controller, name, ...facts }) => {
     return `    ${JSON.stringify(`${controller}/${name}`)}: ${renderInline(facts)}`;
@@ -172,12 +173,14 @@ function renderInline(value: unknown): string {
   return `{ ${fields.join(", ")} }`;
 }
 
-/** Reads what is remembered from the text of a manifest; undefined if it has no such field. Of a text that is no JSON, lines are read. */
+/**
+ * Reads the dependents from the text of a manifest; undefined if it does not have the field. If the text is not valid JSON, single lines are read.
+ */
 function readMemory(text: string): RememberedDependent[] | undefined {
   return entriesIn(text, MEMORY_FIELD)?.flatMap(([key, facts]) => entryOf(key, facts) ?? []);
 }
 
-/** Reads the controllers that are remembered, as `readMemory` reads the dependents. */
+/** Reads the controllers, like `readMemory` the dependents. */
 function readControllers(text: string): RememberedController[] | undefined {
   return entriesIn(text, CONTROLLERS_FIELD)?.flatMap(([name, primary]) => controllerOf(name, primary) ?? []);
 }
@@ -196,7 +199,7 @@ function fieldOf(text: string, field: string): unknown {
   }
 }
 
-// A merge that is not finished leaves lines of both branches.
+// An unresolved merge contains the lines of both branches.
 function salvage(text: string, field: string): [key: string, value: unknown][] | undefined {
   const start = text.indexOf(`"${field}": {`);
   if (start === -1) return undefined;
@@ -211,7 +214,10 @@ function salvage(text: string, field: string): [key: string, value: unknown][] |
   });
 }
 
-/** Says where a manifest is damaged, so that it may have lost entries, or has some that cannot be read. Of a merge that is not finished, the lines can be read. */
+/**
+ * Reports a damaged manifest, which may have lost entries or contain unreadable ones. Conflict markers are tolerated, because the lines between them
+ * can be read.
+ */
 function checkManifest(file: string, text: string): Diagnostic | undefined {
   const line = damagedLineOf(text);
   if (line === undefined) return undefined;
@@ -253,7 +259,7 @@ function damagedEntryLineOf(text: string, manifest: unknown): number | undefined
   return text.slice(0, text.lastIndexOf(`${JSON.stringify(key)}:`)).split("\n").length;
 }
 
-// A bracket, a path, an entry, or a mark of the merge.
+// A line with a bracket, a path, an entry, or a conflict marker.
 function isWholeLine(line: string): boolean {
   if (/^\s*(?:"\w+": )?(?:[[\]{}]*|true|"[^"]*"),?\s*$|^([<|=>])\1{6}/.test(line)) return true;
   try {
@@ -275,15 +281,15 @@ function controllerOf(name: string, primary: unknown): RememberedController | un
   return name === "" || typeof primary !== "string" || !primary.includes("/") ? undefined : { name, primary };
 }
 
-/** A file of the user's. */
+/** A file of user code. */
 interface CodeText {
   readonly file: string;
   readonly text: string;
 }
 
 /**
- * Reads what the manifest of a project remembers, or returns what is wrong with it. Where it remembers nothing, stubs are looked for in the user's
- * code, which `readCode` reads.
+ * Reads the previous generation from the manifest of a project, or returns why the manifest cannot be used. If it records no dependents, looks for
+ * stubs in the user code that `readCode` reads.
  */
 export async function readProjectMemory(
   root: string,
@@ -297,7 +303,7 @@ export async function readProjectMemory(
   return { dependents: [], stubs: (await readCode()).flatMap(stubIn) };
 }
 
-// A stub imports a type that is called after its dependent; other files in the folder do not.
+// A stub imports a type that is named after its dependent; other files in the folder do not.
 function stubIn({ file, text: content }: CodeText): ProjectMemory["stubs"] {
   const [, folder, name] = /^src\/([^/]+)\/dependents\/([^/]+)\.ts$/.exec(file) ?? [];
   if (folder === undefined || name === undefined) return [];
@@ -315,7 +321,7 @@ function stubIn({ file, text: content }: CodeText): ProjectMemory["stubs"] {
   return isStub ? [{ folder, name, file }] : [];
 }
 
-/** Returns the last generation under the present names of renamed controllers, as their `formerNames` state them. */
+/** Returns the previous generation with the current names of controllers that list their former names under `formerNames`. */
 export function followRenames(memory: ProjectMemory, workflows: readonly WorkflowSpec[]): ProjectMemory {
   const present = new Map(
     workflows.flatMap(({ name, controller: { formerNames = [] } }) => formerNames.map((each) => [each, name] as const)),
@@ -334,7 +340,7 @@ function distinct<Entry>(entries: readonly Entry[]): Entry[] {
   return [...new Map(entries.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** Returns the last generation without the controllers and dependents that nothing runs of. */
+/** Returns the previous generation without the given controllers and dependents. */
 export function forgetNames(memory: ProjectMemory, forget: readonly string[]): ProjectMemory {
   const { dependents, controllers } = memory;
   return {
@@ -344,12 +350,12 @@ export function forgetNames(memory: ProjectMemory, forget: readonly string[]): P
   };
 }
 
-/** Tells whether a dependent is one of those that the user says nothing runs of: by its controller, or as `controller/dependent`. */
+/** Returns whether a dependent is in the list, by its controller or as `controller/dependent`. */
 function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
   return forget.includes(controller) || forget.includes(`${controller}/${name}`);
 }
 
-/** Finds the names that are to be forgotten, and that nothing remembers. */
+/** Reports names to forget that the previous generation does not contain. */
 export function checkForgotten(
   { dependents, controllers = [] }: ProjectMemory,
   forget: readonly string[],

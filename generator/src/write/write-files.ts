@@ -16,57 +16,57 @@ import {
 } from "./manifest.js";
 import { PlainFolders, containedPath, readPlainFile, readPresentFile } from "../read/project-files.js";
 
-/** What became of the files, by path. */
+/** The files of a run, by path. */
 export interface WriteReport {
   readonly created: readonly string[];
   readonly updated: readonly string[];
-  /** Generated before, but no longer. */
+  /** Files that are no longer generated. */
   readonly deleted: readonly string[];
   readonly unchanged: readonly string[];
-  /** The user's files, which are never touched. */
+  /** Existing user files, which are never modified. */
   readonly kept: readonly string[];
-  /** Stubs that generated code imported before, and no longer; they stay as well. */
+  /** Stubs that generated code no longer imports. They are not deleted. */
   readonly unused: readonly string[];
-  /** With `check`: generated files that are missing, different or left over. */
+  /** With `check`: generated files that are missing, different, or no longer generated. */
   readonly stale: readonly string[];
 }
 
-/** How files are written. */
+/** Options of {@link writeFiles}. */
 export interface WriteOptions {
-  /** Only reports what is stale. */
+  /** Only report stale files. */
   readonly check: boolean;
-  /** Only reports what a run would change. */
+  /** Only report the changes. */
   readonly dryRun?: boolean;
-  /** The file that lists the generated files. Default: in `src/generated`. */
+  /** Path of the manifest. Default: {@link MANIFEST_PATH} */
   readonly manifestPath?: string;
-  /** The dependents that the manifest has to remember. Default: those that it remembers */
+  /** Dependents to record in the manifest. Default: those that it contains */
   readonly dependents?: readonly RememberedDependent[];
-  /** The controllers that the manifest has to remember. Default: those that it remembers */
+  /** Controllers to record in the manifest. Default: those that it contains */
   readonly controllers?: readonly RememberedController[];
-  /** What changes in files of the user's, each of which has to be as it was when the change was found. Default: nothing */
+  /** Changes of user files. Each file must still have the content from which the change was computed. Default: none */
   readonly userChanges?: readonly FileChange[];
-  /** Tells what is in a file that was found in a state. Default: reads it */
+  /** Source of the digests of existing files. Default: the files are read */
   readonly digests?: FileDigestSource;
-  /** Default: those on disk. */
+  /** File operations. Default: those on disk */
   readonly operations?: FileOperations;
 }
 
-/** Tells what files of a project hold, if it can, without reading them. */
+/** Computes digests of project files, without reading them if they are known. */
 export interface FileDigestSource {
-  /** Returns the digest of a file that was found in this state. */
+  /** Returns the digest of a file with the given state. */
   digestOf(path: string, stats: Stats): string;
 }
 
 type Outcome = keyof WriteReport;
 
 /**
- * Writes the files of a project where they differ from what is on disk; with `check` it only reports.
+ * Writes the files of a project that differ from those on disk; with `check` or `dryRun`, it only reports them.
  *
- * Never writes outside the project or over a file that the user owns. A file is replaced at once or not at all. A file that is no
- * longer generated is deleted if the manifest lists it and it still says that it is generated.
+ * Never writes outside of the project, and never over an existing user file, except for `userChanges`. Each file is replaced atomically. A file that
+ * is no longer generated is deleted if the manifest lists it and it still has the header of generated files.
  *
- * After a crash at any moment, the next run leaves what an undisturbed run leaves: before the first change, the manifest lists the files
- * of both runs and says that it is unfinished; after the last, it lists the files of this one.
+ * The next run recovers from a crash at any point: before the first change, the manifest is written with the files of both runs and marked as
+ * unfinished; after the last one, it is written with the files of this run.
  */
 export async function writeFiles(
   project: string,
@@ -76,7 +76,7 @@ export async function writeFiles(
   const { check, dryRun = false, manifestPath = MANIFEST_PATH, dependents, operations = diskOperations } = options;
   const { userChanges = [], digests, controllers } = options;
   const root = await realpath(project);
-  // A list of user's files alone says nothing about generated files.
+  // A list that only contains user files says nothing about generated files.
   const isComplete = files.some(({ owner }) => owner === "generator");
   const manifestText = isComplete ? await readPresentFile(root, manifestPath) : undefined;
   const before = readManifest(manifestText);
@@ -84,7 +84,7 @@ export async function writeFiles(
   const found = await findLeftOver(root, files, before);
   const { leftOver } = found;
   const unused = found.unused.filter((path) => !theirs.has(path));
-  // Everything that could refuse comes before the first write.
+  // Perform all checks that may fail before the first write.
   const own = files.filter(({ path }) => !theirs.has(path));
   const folders = new PlainFolders(root);
   const planned = await Promise.all(
@@ -101,7 +101,7 @@ export async function writeFiles(
   const isListed = !isComplete || manifestText === renderManifest(after);
   const change = new Change(root, operations);
   const writes = !check && !dryRun;
-  // What a killed process has left of the manifest, or of a file of the user's that was edited.
+  // Delete temporary files that a killed process left for the manifest, the default spec, or edited user files.
   if (writes) await change.deleteTemporaryFiles([manifestPath, "workflow.yaml", ...theirs]);
   if (writes && !(isListed && changed.length + edits.length + leftOver.length === 0)) {
     const unfinished = unfinishedManifest(before, after);
@@ -109,13 +109,13 @@ export async function writeFiles(
     if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(unfinished) });
     if (before.isUnfinished || !isComplete) await change.deleteTemporaryFiles(paths);
     for (const file of changed) await change.write(file);
-    // What is deleted is somewhere else by then.
+    // Write before deleting: the content of a deleted file has moved to another path.
     for (const { path, before: former, after: content } of edits)
       if (content !== undefined)
         await change.write({ path, content, owner: former === undefined ? "user" : "generator" });
     for (const { path, after: content } of edits) if (content === undefined) await change.delete(path);
     for (const path of leftOver) await change.delete(path);
-    // An interrupted run may have left folders without the files that it made them for.
+    // An interrupted run may have created folders without their files.
     if (before.isUnfinished) for (const path of paths) await change.deleteEmptyFolders(path);
     if (isComplete) await change.write({ ...generatorFile(manifestPath), content: renderManifest(after) });
   }
@@ -124,11 +124,11 @@ export async function writeFiles(
     ...unused.map((path): [string, Outcome] => [path, "unused"]),
     ...planned.flatMap(({ file, outcome }): [string, Outcome][] => {
       if (!check || !changed.includes(file)) return [[file.path, outcome]];
-      // A missing stub is not stale: only generated files have to be up to date.
+      // A missing stub is not stale: only generated files must be up to date.
       return file.owner === "user" ? [] : [[file.path, "stale"]];
     }),
     ...edits.map(({ path, outcome }): [string, Outcome] => [path, check ? "stale" : outcome]),
-    // The manifest is not the user's business, unless a check fails for it.
+    // The manifest is only reported if it fails a check.
     ...(check && !isListed ? [[manifestPath, "stale"] satisfies [string, Outcome]] : []),
   ];
   return reportOf(outcomes);
@@ -142,12 +142,12 @@ interface PlannedChange extends FileChange {
   readonly outcome: "created" | "updated" | "deleted";
 }
 
-/** Returns the changes of files of the user's that are not made yet. */
+/** Returns the changes of user files that are not applied yet. */
 async function planChanges(root: string, changes: readonly FileChange[]): Promise<PlannedChange[]> {
   const planned = await Promise.all(
     changes.map(async ({ path, before, after }): Promise<PlannedChange[]> => {
       const present = await readPresentFile(root, path);
-      // Whoever found the change has read the text without its mark of the byte order.
+      // The texts of a change have no byte order mark.
       const mark = present?.startsWith("\ufeff") === true ? "\ufeff" : "";
       const current = present?.slice(mark.length);
       if (current === after) return [];
@@ -185,10 +185,10 @@ interface LeftOver {
   readonly unused: readonly string[];
 }
 
-/** Finds what a former run has written and this one has not: generated files, and stubs. */
+/** Finds the generated files and stubs of the previous run that this run does not contain. */
 async function findLeftOver(root: string, files: readonly OutputFile[], listed: Manifest): Promise<LeftOver> {
   const current = new Set(files.map(({ path }) => path));
-  // The manifest is a file that anybody may have edited.
+  // The manifest may have been edited, so read its paths safely.
   const textOf = async (path: string) => (current.has(path) ? undefined : readPlainFile(root, path));
   const leftOver: string[] = [];
   const unused: string[] = [];
@@ -200,7 +200,7 @@ async function findLeftOver(root: string, files: readonly OutputFile[], listed: 
   return { leftOver, unused };
 }
 
-/** Changes the files of a project. An error names the file. */
+/** Applies changes to the files of a project. Errors contain the path of the file. */
 class Change {
   readonly #root: string;
   readonly #operations: FileOperations;
@@ -227,14 +227,14 @@ class Change {
     await this.deleteEmptyFolders(path);
   }
 
-  /** Deletes the folders around a path, up to the first that is not empty. */
+  /** Deletes empty parent folders of a path, up to the first that is not empty. */
   async deleteEmptyFolders(path: string): Promise<void> {
     if ((await containedPath(this.#root, path)) === undefined) return;
     for (let folder = dirname(join(this.#root, path)); folder !== this.#root; folder = dirname(folder)) {
       const code = await this.#operations.deleteFolder(folder).then(
         () => "ENOENT",
         (error: NodeJS.ErrnoException) => {
-          // A folder with files in it, and one that cannot be deleted, harm nobody.
+          // Keep folders that are not empty or cannot be deleted.
           if (["ENOENT", "ENOTEMPTY", "EEXIST", "EBUSY", "EACCES", "EPERM"].includes(error.code ?? ""))
             return error.code;
           throw failure(`cannot delete ${relative(this.#root, folder)}`, error);
@@ -244,7 +244,7 @@ class Change {
     }
   }
 
-  /** Deletes what a run that was killed has left beside some files. */
+  /** Deletes temporary files of killed runs in the folders of the given files. */
   async deleteTemporaryFiles(files: readonly string[]): Promise<void> {
     const paths = await Promise.all(files.map((path) => containedPath(this.#root, path)));
     const folders = new Set(paths.flatMap((path) => (path === undefined ? [] : [dirname(path)])));
@@ -271,26 +271,26 @@ function reportOf(outcomes: readonly (readonly [string, Outcome])[]): WriteRepor
   };
 }
 
-/** What changes files and folders. A test lets each of the calls fail in turn. */
+/** File system operations. Tests let each of them fail in turn. */
 export interface FileOperations {
-  /** Creates a folder and those around it. */
+  /** Creates a folder and its parents. */
   createFolder(path: string): Promise<void>;
-  /** Writes a file that does not exist yet. Default mode: that of new files. */
+  /** Writes a new file. Default mode: that of new files */
   write(path: string, content: string, mode?: number): Promise<void>;
-  /** Moves a file to where another one may be. */
+  /** Moves a file, replacing an existing one. */
   replace(from: string, to: string): Promise<void>;
-  /** Gives a file a second name that does not exist yet. */
+  /** Creates a hard link. Fails if the target exists. */
   link(from: string, to: string): Promise<void>;
-  /** Deletes a file, if it exists. */
+  /** Deletes a file if it exists. */
   delete(path: string): Promise<void>;
   /** Deletes an empty folder. */
   deleteFolder(path: string): Promise<void>;
 }
 
-/** Changes files and folders on disk. What is called for each file is synchronous, which takes a fraction of the time. */
+/** Operations on disk. Those that are called for each file are synchronous, which takes a fraction of the time. */
 export const diskOperations: FileOperations = {
   createFolder: async (path) => {
-    // Most are there, and looking takes a tenth of the time.
+    // Most folders exist, and checking takes a tenth of the time.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) mkdirSync(path, { recursive: true });
   },
   write: async (path, content, mode) => {
@@ -303,16 +303,13 @@ export const diskOperations: FileOperations = {
   deleteFolder: rmdir,
 };
 
-/** What a file is written with. */
+/** Options of {@link writeFileAtOnce}. */
 interface WriteFileOptions {
   readonly owner: FileOwner;
   readonly operations: FileOperations;
 }
 
-/**
- * Writes a file at once or not at all: a reader, a full disk and a crash never leave a part of it. A file of the user's that exists by
- * now stays as it is.
- */
+/** Writes a file atomically: readers, a full disk, or a crash never see a partial file. An existing user file is not overwritten. */
 export async function writeFileAtOnce(
   path: string,
   content: string,
@@ -322,14 +319,14 @@ export async function writeFileAtOnce(
   const temporary = temporaryNameOf(path);
   inUse.add(temporary);
   try {
-    // A file that is replaced keeps its mode.
+    // A replaced file keeps its mode.
     const mode = owner === "generator" ? modeOf(path) : undefined;
     await operations.write(temporary, content, mode);
     if (owner === "generator") return await operations.replace(temporary, path);
     await linkUnlessPresent(temporary, path, operations);
     await operations.delete(temporary);
   } catch (error) {
-    // It is of no use, and the first error tells more.
+    // Ignore errors of the deletion; the first error is more informative.
     await operations.delete(temporary).catch(() => undefined);
     throw error;
   } finally {
@@ -351,7 +348,7 @@ async function linkUnlessPresent(from: string, to: string, operations: FileOpera
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return;
-    // Some file systems have no second names: then a file that appears right now is lost.
+    // Some file systems have no hard links; there, a file that is created at this moment is overwritten.
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS") throw error;
     await operations.replace(from, to);
   }
@@ -365,7 +362,7 @@ function temporaryNameOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.${process.pid}-${count}.gen-operator`);
 }
 
-/** Deletes what processes that were killed have left in some folders. */
+/** Deletes temporary files of killed processes in some folders. */
 async function deleteTemporaryFiles(folders: Iterable<string>, operations: FileOperations): Promise<void> {
   for (const folder of folders) {
     const names = await readdir(folder).catch(() => []);
@@ -378,14 +375,14 @@ async function deleteTemporaryFiles(folders: Iterable<string>, operations: FileO
   }
 }
 
-/** A file before and after a run; absent where there is none. */
+/** The content of a file before and after a run; absent if the file does not exist then. */
 export interface FileChange {
   readonly path: string;
   readonly before?: string;
   readonly after?: string;
 }
 
-/** Reads what would become of the files that a report names as created, updated or deleted. */
+/** Reads the contents before and after a run of the files that a report lists as created, updated, or deleted. */
 export async function readChanges(
   root: string,
   files: readonly Pick<OutputFile, "path" | "content">[],
@@ -404,7 +401,7 @@ export async function readChanges(
   return changes.sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
-/** Formats changes as a unified diff, which `git apply` and `patch -p1` take. */
+/** Formats changes as a unified diff for `git apply` and `patch -p1`. */
 export async function formatChanges(changes: readonly FileChange[]): Promise<string> {
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import("diff");
   return changes
