@@ -421,9 +421,7 @@ function checkPath(field: string, path: string, problemOf: (path: string) => str
 
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/**
- * The annotation that approves a CRD in a protected group. https://kubernetes.io/docs/reference/labels-annotations-taints/#api-approved-kubernetes-io
- */
+/** The annotation that approves a CRD in a protected group. */
 const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
 
 /** Returns whether a group is reserved for Kubernetes. */
