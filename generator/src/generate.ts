@@ -68,7 +68,7 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const stored = await StoredStages.open(root);
   const { input, files, all, ...result } = await runStages(root, { stage: stored.stage, memory }, options);
   if (memory === undefined) return result;
-  // If there is no stored run, a check must not create files.
+  // A check or a dry run must not create node_modules.
   const creates = !check && !dryRun;
   const { report } = result;
   await stored.store({ creates, isWhole: report !== undefined });

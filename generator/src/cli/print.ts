@@ -348,7 +348,7 @@ export function printResult({ diagnostics, report, notes = [] }: GenerateResult,
     report[change].map((path) => `${change} ${path}`),
   );
   for (const note of notes) printErrorLines(`note: ${note}`);
-  // Print all lines at once: each call of printLine is a blocking write.
+  // Print all lines at once, because each call is a blocking write.
   if (changes.length > 0) printLines(`${changes.map(printableLine).join("\n")}\n`);
   for (const path of report.unused)
     printErrorLines(

@@ -135,7 +135,7 @@ interface ControllerParts {
 
 /** Cache keys of a controller. */
 interface ControllerKeys {
-  /** Key of the whole controller; undefined if it uses a kind without a digest. */
+  /** Key of the whole controller; undefined if it uses a kind of the project without a digest. */
   readonly whole: string | undefined;
   /** Key of the controller without the fields of its kinds, which most changes of a CRD leave unchanged. */
   readonly outline: string;

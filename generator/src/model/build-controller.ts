@@ -434,7 +434,7 @@ function buildCache(cache: CacheSpec = "full"): CacheModel {
   return paths.length === 0 ? { kind: "metadata" } : { kind: "paths", paths: Object.freeze(paths.sort()) };
 }
 
-/** Builds the settings of a controller. Settings that are not set, or that equal their default, are omitted. */
+/** Builds the settings of a controller that the spec sets. Flags and enums that equal their default are omitted. */
 function buildSettings(spec: ControllerSpec, statusConditions?: WorkflowSpec["statusConditions"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
   const {
@@ -493,7 +493,7 @@ function buildSettings(spec: ControllerSpec, statusConditions?: WorkflowSpec["st
   });
 }
 
-/** Builds the settings of a workflow. Settings that equal their default are omitted. */
+/** Builds the settings of a workflow that the spec sets. Flags and enums that equal their default are omitted. */
 function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
   const { invocation, exceptions, maxConcurrency, pruning } = spec;
   return Object.freeze({

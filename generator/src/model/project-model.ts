@@ -47,7 +47,7 @@ export interface ResourceModel {
   readonly crd?: object;
 }
 
-/** The settings of a controller. Settings that equal their default are absent. */
+/** The settings of a controller that the spec sets. Flags and enums that equal their default are absent. */
 export interface ControllerSettings {
   readonly formerNames?: readonly string[];
   readonly namespaces?: readonly string[] | "current";
@@ -376,7 +376,7 @@ interface RemovedModel {
   readonly cluster?: string;
 }
 
-/** The settings of a workflow. Settings that equal their default are absent. */
+/** The settings of a workflow that the spec sets. Flags and enums that equal their default are absent. */
 export interface WorkflowSettings {
   readonly invocation?: "explicit";
   readonly exceptions?: "result";

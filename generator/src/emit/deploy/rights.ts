@@ -68,7 +68,7 @@ export function leaderGrants(name: string): Grant[] {
   ];
 }
 
-// The operator signs the links that it stores with a key in its own namespace. Each controller patches a mark into that Secret.
+// The operator proves what it has stored itself with a key in a Secret of its own namespace. Each controller patches a mark into that Secret.
 function proofGrants(because: string): Grant[] {
   const place = [OWN_NAMESPACE];
   return [

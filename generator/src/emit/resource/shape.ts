@@ -41,7 +41,7 @@ export type TypeModel = (
 export interface FieldModel {
   readonly name: string;
   readonly type: TypeModel;
-  /** True if the field is always present for readers: it is required, or has a default. */
+  /** True if the field is always present for readers: it is required, or the API server sets its default in a custom resource. */
   readonly isRequired: boolean;
   /** The default that the API server sets. Absent if there is none. */
   readonly default?: JsonValue;

@@ -184,7 +184,7 @@ function misplacedLine(lines: readonly string[], stopped: number): Problem {
           hint: 'begin the line with "- ", or indent it as another key',
           line,
         };
-  // A key cannot follow a hyphen of another level, and an item can only follow an item.
+  // A key can only follow a key, and an item can only follow an item.
   const ofKind = levels.filter((each) => each.isItem === isItem);
   const near = [ofKind.findLast(({ column }) => column > own), ofKind.find(({ column }) => column < own)];
   const ways = near.flatMap((each) => (each === undefined ? [] : [`by ${each.column} to follow line ${each.line}`]));
