@@ -15,7 +15,7 @@ const CALLS: { readonly [call: string]: string } = {
   write: "write",
 };
 
-/** Returns whether an error is that of a system call, for example of reading a file. */
+/** Returns whether an error was raised by a system call, for example when reading a file. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException & { readonly code: string } {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).code === "string";
 }

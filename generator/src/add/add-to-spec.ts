@@ -133,7 +133,6 @@ function fail(rule: string, message: string, more: Partial<Diagnostic> = {}): Ad
   return { diagnostics: [{ severity: "error", rule, message, ...more }] };
 }
 
-/** The controller to add. */
 export interface AddControllerOptions {
   /** Folder of the workflow specs. */
   readonly project: string;

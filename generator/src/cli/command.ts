@@ -8,5 +8,4 @@ export interface CommandFrame {
   end(exitCode: number): void;
 }
 
-/** Adds a command to the parser. */
 export type AddCommand = (parser: Argv, frame: CommandFrame) => void;

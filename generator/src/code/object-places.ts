@@ -219,7 +219,7 @@ class StatedNamespaces {
     }
     if (compiler.isObjectLiteralExpression(node)) {
       const metadata = fieldOf(node, "metadata");
-      // Nested metadata, such as that of a pod template, is not that of an object.
+      // Nested metadata, for example in a pod template, does not belong to an object.
       if (metadata !== undefined) return this.#valueOf(metadata).flatMap((value) => this.#namespacesOf(value));
     }
     const called = compiler.isCallExpression(node) ? this.#choices.functionsOf(node) : [];
@@ -422,7 +422,7 @@ function isChosen([argument, ...path]: readonly string[]): boolean {
   return argument === "primary" && !GIVEN.has(path.slice(0, 1).join(".")) && !GIVEN.has(path.slice(0, 2).join("."));
 }
 
-/** Returns the expressions that a function itself returns, without those of nested functions. */
+/** Returns the expressions that a function returns, excluding nested functions. */
 function returnsOf({ body }: FunctionNode): ts.Expression[] {
   if (body === undefined) return [];
   return compiler.isBlock(body) ? returnedIn(body) : [body];

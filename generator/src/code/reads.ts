@@ -252,7 +252,7 @@ function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): S
     : { kind: "read", path: next };
 }
 
-/** Returns the path of a single item if the given path of the workflow result is that of the items of a dependent; undefined otherwise. */
+/** Returns the path of a single item for the path of the items of a dependent in the workflow result; undefined for other paths. */
 export function itemOf(path: FieldPath): FieldPath | undefined {
   return path.at(-1) === "items" ? path.slice(0, -1) : undefined;
 }

@@ -17,7 +17,6 @@ export interface NormalSchema {
   readonly others: OtherFields;
 }
 
-/** A field of an object. */
 export interface NormalField {
   readonly isRequired: boolean;
   readonly schema?: NormalSchema;
@@ -31,7 +30,6 @@ export type OtherFields =
   | { readonly kind: "dropped" | "kept" | "any" | "refused" }
   | { readonly kind: "checked"; readonly schema: NormalSchema; readonly isKept: boolean };
 
-/** A bound of a number. */
 export interface Bound extends JsonObject {
   readonly limit: number;
   readonly isExclusive: boolean;

@@ -366,7 +366,6 @@ export type TypeNode =
   | { readonly kind: "object"; readonly members: readonly MemberNode[] }
   | FunctionNode;
 
-/** The type of a function. */
 interface FunctionNode {
   readonly kind: "function";
   readonly parameters: readonly MemberNode[];
@@ -585,7 +584,6 @@ function renamed({ name, alias }: ImportedName): string {
   return name === alias ? name : `${name} as ${alias}`;
 }
 
-/** An interface. */
 interface InterfaceNode {
   readonly name: string;
   /** Doc comment, with its delimiters. */
@@ -594,18 +592,15 @@ interface InterfaceNode {
   readonly members: readonly (DocumentedMember | MethodNode)[];
 }
 
-/** A member of an interface. */
 export interface DocumentedMember extends MemberNode {
   /** Doc comment, with its delimiters. */
   readonly doc?: string;
 }
 
-/** A method of an interface. */
 interface MethodNode extends FunctionNode {
   readonly head: string;
 }
 
-/** Prints an exported interface. */
 export function printInterface({ name, doc, extends: types, members }: InterfaceNode): Printed {
   const parents = types.map(typeDoc);
   const [first] = parents;
@@ -635,7 +630,6 @@ export function printAlias(name: string, type: TypeNode, parameters = ""): Print
   return start.length + type.length + 2 <= WIDTH ? `${start} ${type};` : `${start}\n  ${type};`;
 }
 
-/** Prints an exported constant. */
 export function printConstant(name: string, value: Doc, type?: TypeNode): Printed {
   const declared = type === undefined ? name : [`${name}: `, typeDoc(type)];
   return print(group(["export const ", declared, " = ", value, ";"]));

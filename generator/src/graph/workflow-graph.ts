@@ -46,7 +46,6 @@ export interface WorkflowGraph {
   readonly orphaned: readonly string[];
 }
 
-/** Builds the graph of a controller. */
 export function buildGraph(controller: ControllerModel): WorkflowGraph {
   const { name, primary, dependents, eventSources } = controller;
   const primaryName = primary.kind;

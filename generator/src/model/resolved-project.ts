@@ -180,7 +180,6 @@ export function filtersIn(filters: FiltersSpec = {}, path: YamlPath): LocatedFil
   });
 }
 
-/** Returns all filters of a controller. */
 export function filtersOf({ spec, dependents, eventSources }: ResolvedController): LocatedFilter[] {
   return [
     ...filtersIn(spec.controller.filters, ["spec", "controller"]),
@@ -253,7 +252,6 @@ export function conditionsOf({ spec, path }: Pick<ResolvedDependent, "spec" | "p
   });
 }
 
-/** Returns the activationCondition of an event source. */
 export function activationOf({ spec }: Pick<ResolvedEventSource, "spec">): StatedPresence | undefined {
   const { activationCondition } = spec;
   return activationCondition === undefined ? undefined : (conditionOf(activationCondition) as StatedPresence);

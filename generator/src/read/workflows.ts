@@ -380,7 +380,7 @@ const EXAMPLES: ReadonlyMap<string, string> = new Map([
 
 const EXISTING_EXAMPLE = `{ when: 'live.metadata.annotations?.["example.com/adopt"] === "true"' }`;
 
-/** Returns a hint for a string that is not a condition; undefined if the path is not that of a condition. */
+/** Returns a hint for a string that is not a condition; undefined if the path does not lead to a condition. */
 function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined || typeof text !== "string") return undefined;
@@ -396,7 +396,7 @@ function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
     : { hint: "write an expression as { when: … }, in quotes if it contains a comma, a brace, a hash or a colon" };
 }
 
-/** Returns a hint for an unknown key of a condition; undefined if the path is not that of a condition. */
+/** Returns a hint for an unknown key of a condition; undefined if the path does not lead to a condition. */
 function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined) return undefined;

@@ -96,7 +96,6 @@ function joined<Entry>(before: readonly Entry[] | undefined, after: readonly Ent
   return before === undefined && after === undefined ? undefined : [...(before ?? []), ...(after ?? [])];
 }
 
-/** Renders a manifest. */
 export function renderManifest({ generatedFiles, stubs, dependents, controllers, isUnfinished }: Manifest): string {
   const manifest = {
     ...(isUnfinished ? { unfinished: true } : {}),

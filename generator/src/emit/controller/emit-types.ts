@@ -87,7 +87,7 @@ function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
   return [...dependents, ...eventSources].some((each) => "resource" in each && each.resource.isUntyped === true);
 }
 
-/** Returns which of the condition types are used, without those of `existing` and of a separate deletePostcondition. */
+/** Returns which of the shared condition types are used. `existing` and a separate deletePostcondition have their own types. */
 function usedConditionTypesOf(dependent: DependentModel) {
   const { existing: _existing, deletePostcondition, ...others } = dependent.conditions;
   const isApart = deletePostcondition === undefined || hasOwnDeletionTypes(dependent);
@@ -256,19 +256,19 @@ function sourceTypesOf(controller: ControllerModel, names: ControllerNames): Pri
   return [...eventSources.flatMap((source) => typesOfSource(source, controller, names)), all];
 }
 
-/** Returns the kinds of which an event source caches less than whole objects. */
+/** Returns the kinds with an event source that caches only parts of their objects. */
 function reducedKindsOf({ eventSources }: ControllerModel): ReadonlySet<ResourceModel> {
   return new Set(
     eventSources.flatMap((each) => (each.kind === "informer" && each.cache.kind !== "full" ? [each.resource] : [])),
   );
 }
 
-/** Returns those of the kinds that have a class, by which they can be looked up. */
+/** Returns the kinds with a reduced cache that have a class, by which they can be looked up. */
 function reducedClassesOf(controller: ControllerModel): ResourceModel[] {
   return [...reducedKindsOf(controller)].filter(({ isUntyped }) => isUntyped !== true);
 }
 
-/** Returns the result types of lookups by class, for kinds of which an event source caches less than whole objects. */
+/** Returns the result types of lookups by class, for kinds with an event source that caches only parts of their objects. */
 function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): Printed[] {
   const reduced = reducedClassesOf(controller);
   if (reduced.length === 0) return [];

@@ -113,12 +113,10 @@ export function printInput(resource: ResourceModel, root: ShapeModel): Printed {
   return [`${doc}\nexport interface ${inputNameOf(root.name)} {\n`, members, "}"];
 }
 
-/** Prints the name of a type of the runtime. */
 function printSymbol(name: RuntimeType): Printed {
   return print(symbolDoc(codegenTypes[name]));
 }
 
-/** Returns the apiVersion of a kind. */
 function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
   return apiGroup === "" ? version : `${apiGroup}/${version}`;
 }

@@ -37,7 +37,6 @@ export type TypeModel = (
   | { readonly kind: "never" }
 ) & { readonly isNullable?: boolean };
 
-/** A field of an object. */
 export interface FieldModel {
   readonly name: string;
   readonly type: TypeModel;

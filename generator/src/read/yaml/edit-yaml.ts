@@ -46,7 +46,6 @@ export function writeInline(value: unknown): string {
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
 }
 
-/** Parses the documents of a text. */
 function documentsOf(text: string): Document[] {
   const documents = parseAllDocuments(text, { merge: true });
   return Array.isArray(documents) ? [...documents] : [];
