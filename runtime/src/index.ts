@@ -13,7 +13,7 @@ export type { ProbeChecks, UserCheck } from "./operate/health.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
 export { runOperator, type RunOperatorOptions } from "./api/run-operator.js";
 
-// What reconcilers return and throw
+// Results and errors of reconcilers
 export {
   keepFinalizer,
   noUpdate,
@@ -42,7 +42,7 @@ export {
 } from "./base/errors.js";
 export type { ApiStatus, StatusCause } from "./base/errors.js";
 
-// Which events count
+// Event filters
 export type {
   EventFilters,
   GenericFilter,
@@ -55,7 +55,7 @@ export type { ReconcilePriority } from "./queue/processor.js";
 export type { ReconcileReason, SecondaryCause } from "./base/activity.js";
 export type { NamespaceHealth, SourceHealth, WaitingPrimaries, WaitingPrimary } from "./base/activity.js";
 
-// Writing
+// Writing to the cluster
 export type { MergePatchOf, MergePatchResource, OperationOptions } from "./apply/resource-operations.js";
 export type {
   KindOperations,
@@ -70,7 +70,7 @@ export type { JsonPatchChange } from "./apply/write.js";
 export type { FinalizerOptions, ResourceOperations } from "./apply/resource-operations.js";
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
-// Conditions
+// Built-in conditions
 export { bound, conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions.js";
 
 // Event sources
@@ -97,7 +97,7 @@ export type { PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sourc
 export { allOf, anyOf, not } from "./sources/event-source.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
-// Observing
+// Observability
 export type { EventDraft, LoopEvent, LoopObserver, PostponedWrite, RequestObservation } from "./base/activity.js";
 export type { Events } from "./workflow/context.js";
 export type { LeadershipObserver, LeadershipState } from "./operate/leader-election.js";
@@ -125,7 +125,7 @@ export {
   type LogLevels,
 } from "./base/logger.js";
 
-// Talking to a cluster
+// Clients and connections
 export { ApiClient, type ApiClientOptions } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/api-client.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/api-client.js";
@@ -136,7 +136,7 @@ export { createConnection } from "./client/connection.js";
 export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connection.js";
 export { loadConnection, type LoadConnectionOptions } from "./client/load-connection.js";
 
-// Types of resources
+// Resource types
 export type {
   Draft,
   IntOrString,

@@ -1,4 +1,4 @@
-// Access reviews by the API server: which rights the operator has for its Lease, and who may scrape its metrics.
+// Access reviews: the operator's own permissions for its Lease, and authorization of metrics scrapes.
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { findError, isApiError } from "../base/errors.js";
@@ -34,10 +34,13 @@ async function review(
 }
 
 const LEASE_VERBS = ["get", "watch", "create", "update"];
-// Forbidden, not found, or method not allowed.
+// The cluster does not serve access reviews to this identity: forbidden, not found, or method not allowed.
 const UNANSWERED = [403, 404, 405];
 
-/** Throws an error that lists the missing permissions for the Lease, if the API server answers access reviews (JOSDK's LeaderElectionManager). */
+/**
+ * Throws an error that lists the permissions that the operator lacks for the Lease (JOSDK's LeaderElectionManager). Passes if the API server does not
+ * serve access reviews to this identity.
+ */
 export async function checkLeasePermissions(
   client: Pick<ApiClient, "create">,
   { name, namespace }: Required<ObjectRef>,
@@ -45,7 +48,7 @@ export async function checkLeasePermissions(
 ): Promise<void> {
   const isAllowed = async (verb: string) => {
     const resource = { namespace, verb, group: LEASE.group, resource: LEASE.plural };
-    // A create request has no name for the authorizer.
+    // RBAC cannot restrict create requests by resourceName.
     const resourceAttributes = verb === "create" ? resource : { ...resource, name };
     const spec = { resourceAttributes };
     const answer = await review(client, "ownAccess", { spec, signal }).catch((error: unknown) => {
@@ -63,7 +66,7 @@ export async function checkLeasePermissions(
   );
 }
 
-// The time for which a decision is cached. Prometheus scrapes every 15 to 60 s.
+// How long a decision is cached. Prometheus scrapes every 15 to 60 s.
 const DECISION_MS = 60_000;
 const MAX_DECISIONS = 1_000;
 const REVIEW_TIMEOUT_MS = 5_000;
@@ -72,16 +75,16 @@ const UNAUTHENTICATED = textAnswer(401, "unauthorized: a bearer token of the clu
 const FORBIDDEN = textAnswer(403, "forbidden: the token may not get this path");
 
 /**
- * Creates the authentication filter of scrapes, as controller-runtime has it: a TokenReview, then a SubjectAccessReview for `get` of the path.
- * Decisions are cached for a minute. The filter returns the answer to a rejected request, or undefined, and throws if the API server does not
- * answer. The client may be absent until the operator has connected, and must not check the write fence.
+ * Creates the authentication filter of metrics scrapes, as controller-runtime does: a TokenReview, then a SubjectAccessReview for `get` of the path.
+ * Decisions are cached for a minute. The filter returns the response to a rejected request, or undefined if the request is allowed; it throws if the
+ * API server does not respond. `clientOf` may return undefined until the operator has connected; its client must not check the write fence.
  */
 export function createScrapeAuthentication(clientOf: () => Pick<ApiClient, "create"> | undefined) {
   const answers = new Map<string, { readonly answer: EndpointAnswer | undefined; readonly until: number }>();
   return async (path: string, { headers }: Pick<IncomingMessage, "headers">): Promise<EndpointAnswer | undefined> => {
     const token = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? "")?.[1];
     if (token === undefined) return UNAUTHENTICATED;
-    // Do not keep the token itself in memory.
+    // Keep a hash in memory instead of the token.
     const key = `${createHash("sha256").update(token).digest("hex")} ${path}`;
     const kept = answers.get(key);
     if (kept !== undefined && kept.until > performance.now()) return kept.answer;
@@ -99,7 +102,7 @@ const SCRAPE_RIGHTS = [
   { group: "authorization.k8s.io", resource: "subjectaccessreviews" },
 ];
 
-/** Throws an error that lists the missing permissions to authenticate scrapes; passes if the API server does not answer. */
+/** Throws an error that lists the permissions that the operator lacks to authenticate scrapes. Passes if the API server does not respond. */
 export async function checkScrapeRights(client: Pick<ApiClient, "create">, signal: AbortSignal): Promise<void> {
   const isAllowed = async (right: (typeof SCRAPE_RIGHTS)[number]) => {
     const spec = { resourceAttributes: { verb: "create", ...right } };

@@ -8,9 +8,8 @@ import { type CrdVersion, customResourceDefinition } from "../client/custom-reso
 const CRD_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /**
- * Compares the schemas that the operator was compiled with to the CustomResourceDefinitions of the cluster; throws one error that lists all
- * differences (JOSDK checkCRDAndValidateLocalModel). If the API server does not answer, or fails with another error than 403 and 404, retries until
- * the signal is aborted.
+ * Compares the compiled schemas with the CustomResourceDefinitions of the cluster; throws a single error that lists all differences (JOSDK's
+ * checkCRDAndValidateLocalModel). If the API server is unreachable or returns an error other than 403 or 404, retries until the signal is aborted.
  */
 export async function checkCrds(
   client: ApiClient,
@@ -18,7 +17,7 @@ export async function checkCrds(
   { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<void> {
   const { server } = client.connection;
-  // A client with retries would be silent for up to a minute.
+  // The client's own retries would log nothing for up to a minute.
   const asking = variantOf(client, { maxAttempts: 1 });
   const kinds = new Map([...definitions].map((each) => [kindNameOf(each), each]));
   const custom = [...kinds.values()].filter(({ isCustom }) => isCustom);
@@ -30,7 +29,7 @@ export async function checkCrds(
       throw new UnfitError(`${server}: ${problems.join("; ")}`);
     } catch (error) {
       if (error instanceof UnfitError || signal.aborted) throw error;
-      // Retry earlier than a long Retry-After demands: the server may have recovered.
+      // Ignore a Retry-After longer than the backoff cap: the server may recover earlier.
       const requestedMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
       const retryAfterMs = Math.round(Math.max(backoff.next(), requestedMs > CRD_BACKOFF.maxMs ? 0 : requestedMs));
       const problem = `cannot check the CustomResourceDefinitions: ${messageOf(error)}`;
@@ -40,7 +39,7 @@ export async function checkCrds(
   }
 }
 
-/** A difference, which no retry can fix. */
+/** An incompatible CustomResourceDefinition; not retried. */
 class UnfitError extends Error {}
 
 async function problemsOf(client: ApiClient, definition: ResourceDefinition, signal: AbortSignal): Promise<string[]> {
@@ -87,7 +86,7 @@ function problemsOfVersion(
   return problems;
 }
 
-/** The maximum number of paths in a message; a definition of another product may differ everywhere. */
+/** The maximum number of paths in a message: the schema of an unrelated CRD with the same name may differ everywhere. */
 const MOST_PATHS = 5;
 
 const REMEDY = "apply deploy/generated/crds of this operator, or run gen-operator generate with the CRD of the cluster";
@@ -117,10 +116,10 @@ function describeScope(scope: string): string {
 
 // Schema comparison.
 //
-// A difference makes the server reject or drop values of the operator, merge them in another way, or return another type. Further fields and
-// validation in the cluster are not differences, nor is anything that the compiled schema lacks.
+// A difference is anything that makes the API server reject, drop, or merge a value differently than expected, or return a value of another type.
+// Additional fields and validation rules in the cluster are no differences, and neither is anything that the compiled schema does not declare.
 
-/** A path at which two schemas differ, with both values. */
+/** A path at which the schemas differ, with the expected and the found value. */
 interface SchemaDifference {
   /** Such as `spec.template.containers[].image`; `.*` stands for any key of a map. */
   readonly path: string;
@@ -128,18 +127,20 @@ interface SchemaDifference {
   readonly found: string;
 }
 
-/** The schema of a kind in a cluster. */
+/** The schema of a kind as the cluster serves it. */
 export interface ClusterSchema {
   readonly schema: Schema;
-  /** Whether the server keeps undeclared fields (`spec.preserveUnknownFields` of definitions from before v1). Default: false. */
+  /**
+   * Whether the API server keeps undeclared fields (`spec.preserveUnknownFields`, from CRDs created before apiextensions.k8s.io/v1). Default: false
+   */
   readonly keepsUnknownFields?: boolean;
 }
 
-/** Returns the differences, in the order of the compiled schema; none for an untyped kind. */
+/** Returns the differences in the order of the compiled schema; empty for an untyped kind. */
 export function schemaDifferences(compiled: Schema, { schema, ...cluster }: ClusterSchema): SchemaDifference[] {
   const { keepsUnknownFields = false } = cluster;
   const comparison = new Comparison(compiled.definitions ?? {}, keepsUnknownFields);
-  // Every kind has these three fields, and the server ignores what a definition says about them.
+  // apiVersion, kind, and metadata are the same in every kind; the API server ignores their schemas in a CRD.
   comparison.compare(withoutFields(compiled, ROOT_FIELDS), schema, "");
   return comparison.differences;
 }
@@ -158,13 +159,13 @@ class Comparison {
     this.#keepsUnknownFields = keepsUnknownFields;
   }
 
-  // Terminates for recursive definitions, because it descends only as deep as the schema of the cluster, which is a tree.
+  // Terminates for recursive schemas: it only descends as deep as the schema of the cluster, which is a tree.
   compare(stated: Schema, found: Schema, path: string): void {
     const expected = this.#resolve(stated);
     const types = { expected: typeOf(expected), found: typeOf(found) };
     if (types.expected === undefined && isOpen(expected) && types.found !== undefined)
       return this.#add(path, ANYTHING, types.found);
-    // A field without a type in the cluster accepts any value.
+    // The API server accepts any value for a field without a type.
     if (types.expected !== undefined && types.found !== undefined && types.expected !== types.found)
       return this.#add(path, types.expected, types.found);
     if (expected.nullable === true && found.nullable !== true && types.found !== undefined)
@@ -204,7 +205,7 @@ class Comparison {
   }
 }
 
-// The type of a schema may also follow from two extensions, or from its keywords.
+// The type may also follow from an extension or from other keywords.
 function typeOf(schema: Schema): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string") return "int-or-string";
   if (schema.type !== undefined) return schema.type;
@@ -233,7 +234,7 @@ function fieldOf(schema: Schema, name: string): Schema | undefined {
   return Object.hasOwn(properties, name) ? properties[name] : otherFieldsOf(schema);
 }
 
-// The schema of additional properties.
+// The schema of `additionalProperties`.
 function otherFieldsOf({ additionalProperties }: Schema): Schema | undefined {
   return additionalProperties === true ? {} : additionalProperties || undefined;
 }

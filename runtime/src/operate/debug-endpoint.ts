@@ -1,4 +1,4 @@
-// The debug endpoint (pprof of Go operators): who may use it, the state of all primaries, log levels, CPU profiles and heap snapshots.
+// The debug endpoint, similar to pprof in Go operators: authorization, the state of all primaries, log levels, CPU profiles, and heap snapshots.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -12,13 +12,13 @@ import { sleep } from "../base/wait.js";
 import type { ObservedOperator } from "./health.js";
 import { type EndpointAnswer, type EndpointHandler, notAllowed, textAnswer } from "./http-endpoint.js";
 
-/** The operator, as the debug endpoint shows and changes it. */
+/** What the debug endpoint reads and changes of an operator. */
 export interface DebugSubject extends ObservedOperator, LevelSubject {
-  /** The name of this replica, for the names of downloaded files. */
+  /** The name of this replica, used in the names of downloaded files. */
   readonly instance: string;
 }
 
-/** Profiling of the process. Tests replace it. */
+/** Profiling of the process; tests replace it. */
 export interface Probing {
   recordCpuProfile(durationMs: number, signal: AbortSignal): Promise<string>;
   readMemoryFacts(): MemoryFacts;
@@ -26,7 +26,7 @@ export interface Probing {
   takeHeapSnapshot(): Readable;
 }
 
-/** The methods of all paths. */
+/** All methods that any path supports. */
 export const DEBUG_METHODS = ["GET", "PUT"];
 
 const MAX_SECONDS = 60;
@@ -47,7 +47,7 @@ const ofThisProcess: Probing = {
 
 type Route = (url: URL, gone: AbortSignal) => EndpointAnswer | Promise<EndpointAnswer>;
 
-/** Returns the handler of the paths below `/debug/`, which require the token. */
+/** Returns the handler of the paths below `/debug/`. Every request must have the bearer token. */
 export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
   const useAlone = createSingleUse();
   const { logger, instance } = subject;
@@ -88,9 +88,9 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
   };
 }
 
-/** Records a CPU profile, for Chrome's DevTools, until the time is over or the signal is aborted. */
+/** Records a CPU profile for Chrome DevTools until the duration has passed or the signal is aborted. */
 export async function recordCpuProfile(durationMs: number, signal: AbortSignal): Promise<string> {
-  // Loaded lazily: the inspector costs memory.
+  // Load the inspector lazily to save memory.
   const { Session } = await import("node:inspector/promises");
   const session = new Session();
   session.connect();
@@ -101,12 +101,12 @@ export async function recordCpuProfile(durationMs: number, signal: AbortSignal):
     const { profile } = await session.post("Profiler.stop");
     return JSON.stringify(profile);
   } finally {
-    // Disconnecting stops the profiler, too.
+    // Disconnecting also stops the profiler.
     session.disconnect();
   }
 }
 
-/** Allows only one profile or snapshot at a time. */
+/** Limits profiles and snapshots to one at a time. */
 function createSingleUse(): (look: () => Promise<EndpointAnswer>) => Promise<EndpointAnswer> {
   let isInUse = false;
   const free = () => void (isInUse = false);
@@ -115,7 +115,7 @@ function createSingleUse(): (look: () => Promise<EndpointAnswer>) => Promise<End
     isInUse = true;
     try {
       const answer = await look();
-      // A stream is in progress until its last byte is sent, or the client disconnects.
+      // A stream stays in progress until its last byte is sent or the client disconnects.
       if (typeof answer.body === "string") free();
       else answer.body.once("close", free);
       return answer;
@@ -148,12 +148,12 @@ function decoded(text: string): string {
   }
 }
 
-// A request needs the token, and a name of this machine as its host. A web page in a browser has neither: its requests carry its origin, or, after
-// DNS rebinding, its own host name.
+// A request must have the token and a local host name. A web page in a browser has neither: its requests have an Origin header or, after DNS
+// rebinding, the host name of the attacker.
 
 const LOCAL_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
-/** Returns the answer to a request that is not authorized; undefined if it is. */
+/** Returns the response to an unauthorized request; undefined if the request is authorized. */
 export function refusalOf(headers: IncomingHttpHeaders, token: string): EndpointAnswer | undefined {
   if (!LOCAL_HOST.test(headers.host ?? ""))
     return textAnswer(403, "forbidden: ask for it as localhost, 127.0.0.1 or [::1]");
@@ -165,7 +165,7 @@ export function refusalOf(headers: IncomingHttpHeaders, token: string): Endpoint
   return { ...textAnswer(401, why), headers: { "www-authenticate": "Bearer" } };
 }
 
-// Compares in constant time, whatever the length of the token.
+// Hashing makes the comparison constant-time for any length.
 function isSameToken(given: string, token: string): boolean {
   const digestOf = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digestOf(given), digestOf(token));
@@ -173,23 +173,23 @@ function isSameToken(given: string, token: string): boolean {
 
 /** The token of the debug endpoint. */
 export interface DebugToken {
-  /** Prepares the token; throws if that fails. */
+  /** Creates or checks the token. Throws if that fails. */
   open(): Promise<void>;
-  /** Returns the token; throws if it cannot be read. */
+  /** Returns the token. Throws if it cannot be read. */
   read(): Promise<string>;
   close(): Promise<void>;
 }
 
 const MIN_TOKEN_LENGTH = 16;
-// The syntax of a bearer token (RFC 6750).
+// Bearer token syntax (RFC 6750, b64token).
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
-/** Returns the token of a file, or a random token without one. */
+/** Returns the token in `file`, or a random token if `file` is undefined. */
 export function createDebugToken(file: string | undefined, logger: Logger): DebugToken {
   return file === undefined ? new RandomToken(logger) : new FileToken(file);
 }
 
-/** A token in a file of the user, which is read for each request: a mounted Secret may change. */
+/** A token in a file of the user. It is read for each request, because a mounted Secret may be updated. */
 class FileToken implements DebugToken {
   readonly #file: string;
 
@@ -217,7 +217,10 @@ class FileToken implements DebugToken {
   async close(): Promise<void> {}
 }
 
-/** A token that is made at the start. The log names its file: the token itself in the log would reach every reader of the log. */
+/**
+ * A random token, created at the start and stored in a temporary file. The log contains the path of the file, not the token, which would leak to
+ * every reader of the log.
+ */
 class RandomToken implements DebugToken {
   readonly #logger: Logger;
   #made: { readonly token: string; readonly file: string } | undefined;
@@ -230,7 +233,7 @@ class RandomToken implements DebugToken {
     if (this.#made !== undefined) return;
     const token = randomBytes(32).toString("base64url");
     try {
-      // Only this user may enter the folder, and its name cannot be taken.
+      // mkdtemp creates a directory that only this user can access, under a name that cannot be predicted.
       const file = join(await mkdtemp(join(tmpdir(), "gen-operator-debug-")), "token");
       await writeFile(file, `${token}\n`, { mode: 0o600, flag: "wx" });
       this.#made = { token, file };
@@ -254,7 +257,7 @@ class RandomToken implements DebugToken {
   }
 }
 
-// GET /debug/state: what each primary waits for. It never contains objects; error messages about Secrets have no values.
+// GET /debug/state: why each primary waits. The response contains no objects, and error messages about Secrets contain no values.
 
 function debugStateOf(operator: ObservedOperator) {
   const now = performance.now();
@@ -268,7 +271,7 @@ function debugStateOf(operator: ObservedOperator) {
     ...(leadership !== undefined && { leadership }),
     suspects: operator.suspects?.() ?? [],
     controllers: Object.fromEntries(shown),
-    // The age is absent before the first event.
+    // Omitted before the first event.
     watches: operator.informers().map(({ receivedAt, ...watch }) => ({
       ...watch,
       ...(receivedAt !== undefined && { lastEventAgeMs: Math.max(0, Math.round(now - receivedAt)) }),
@@ -278,24 +281,24 @@ function debugStateOf(operator: ObservedOperator) {
 
 // GET and PUT /debug/log-levels.
 
-/** The operator, as the paths of log levels use it. */
+/** What the log-level paths read and change of an operator. */
 interface LevelSubject {
   readonly levels: LogLevels;
   readonly logger: Logger;
-  /** The names of the controllers. */
+  /** Names of the controllers. */
   readonly names: readonly string[];
 }
 
-// Longer than any level.
+// More than any valid body.
 const MAX_BODY_BYTES = 1_024;
 
-/** Shows the level of the operator, and of controllers with a level of their own. */
+/** Returns the log level of the operator and the overrides of controllers. */
 function showLevels({ levels }: LevelSubject): EndpointAnswer {
   const { operator, controllers } = levels;
   return jsonAnswer({ operator, controllers: Object.fromEntries(controllers) });
 }
 
-/** Sets the level of a controller, or of the operator, to the one in the body of a request. */
+/** Sets the log level of a controller, or of the operator, to the one in the request body. */
 export async function changeLevel(
   subject: LevelSubject,
   request: IncomingMessage,
@@ -325,7 +328,7 @@ function jsonAnswer(value: unknown): EndpointAnswer {
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
-  // Drain a body that is too long, so that the client reads the answer.
+  // Drain an oversized body so that the client reads the response.
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
     if (size <= MAX_BODY_BYTES) parts.push(part);
@@ -333,36 +336,36 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size > MAX_BODY_BYTES ? undefined : Buffer.concat(parts).toString("utf8");
 }
 
-// A heap snapshot needs memory beside the heap.
+// Taking a heap snapshot needs memory outside the heap.
 
-/** The memory of the process, its limit, and the memory of the machine. */
+/** Memory usage and limit of the process, and free memory of the machine. */
 interface MemoryFacts {
   readonly usedHeapBytes: number;
-  /** The resident set size. */
+  /** Resident set size. */
   readonly residentBytes: number;
-  /** The memory limit of the process; absent if there is none. */
+  /** Memory limit of the process (cgroup); absent if unlimited. */
   readonly limitBytes?: number | undefined;
-  /** The free memory of the machine. */
+  /** Free memory of the machine. */
   readonly freeBytes: number;
 }
 
-// Measured with Node 20: 4 times the used heap of an operator, 4 for long strings, 10 for small objects, 15 for the smallest. V8's limit of
-// the heap (heap_size_limit) was never the bound.
+// Measured with Node.js 20, as a factor of the used heap: 4 for an operator, 4 for long strings, 10 for small objects, 15 for the smallest. V8's heap
+// limit (heap_size_limit) was never the limiting factor.
 const SNAPSHOT_GROWTH = 8;
 
-/** Reads the memory of this process. */
+/** Reads the memory usage of this process. */
 export function readMemoryFacts(): MemoryFacts {
   const limitBytes = process.constrainedMemory();
   return {
     usedHeapBytes: getHeapStatistics().used_heap_size,
     residentBytes: process.memoryUsage.rss(),
-    // Without a limit it is 0, or more than there is.
+    // constrainedMemory() returns 0, or more than the physical memory, if there is no limit.
     ...(limitBytes > 0 && limitBytes < totalmem() && { limitBytes }),
     freeBytes: freemem(),
   };
 }
 
-/** Compares the memory that a heap snapshot needs with what is available; `missingBytes` is 0 if there is enough. */
+/** Compares the memory that a heap snapshot may need with the available memory. `missingBytes` is 0 if it suffices. */
 export function snapshotHeadroom({ usedHeapBytes, residentBytes, limitBytes = Infinity, freeBytes }: MemoryFacts) {
   const neededBytes = usedHeapBytes * SNAPSHOT_GROWTH;
   const availableBytes = Math.max(0, Math.min(limitBytes - residentBytes, freeBytes));

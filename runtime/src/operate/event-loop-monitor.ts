@@ -1,11 +1,11 @@
-// Reports what blocks the event loop, on which the Lease, the probes and all reconciles depend.
+// Detects a blocked event loop, which delays Lease renewals, probes, and all reconciles.
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import { type LoopDelay, type UserCall, describeCall, userCalls } from "../base/user-calls.js";
 
-/** A reconcile in progress, with the functions of the user that have not returned. */
+/** A reconcile in progress and the user functions in it that have not returned. */
 export interface ReconcileInProgress {
   readonly controller: string;
   readonly primary: ObjectKey;
@@ -15,26 +15,26 @@ export interface ReconcileInProgress {
 interface EventLoopMonitorOptions {
   readonly controllers: readonly string[];
   readonly logger: Logger;
-  /** The renewDeadline of the leader election; undefined if there is none. */
+  /** renewDeadline of the leader election; undefined without leader election. */
   readonly renewDeadlineMs: number | undefined;
   readonly watchdog: WatchdogSettings;
-  /** Called when the watchdog has terminated a hanging function, so that the process can exit. */
+  /** Called after the watchdog has terminated a hung function, so that the process can exit. */
   onBroken(): void;
   inProgress(): readonly ReconcileInProgress[];
-  /** Called for each primary whose user function blocked the event loop, or may have blocked it. */
+  /** Called for each primary whose user function has blocked, or may have blocked, the event loop. */
   onSuspect(controller: string, primary: ObjectKey): void;
 }
 
 const STALL_MS = 2_000;
 // Half of the default renewDeadline.
 const SUSPECT_MS = 5_000;
-// New objects use up to three semi-spaces of the limit. The process ends when the rest is full.
+// New objects use up to three semi-spaces of the limit. The process crashes when the rest is full.
 const YOUNG_BYTES = 3 * semiSpaceMb(process) * 2 ** 20;
 const HEAP_WARNING = 0.9;
 const HEAP_CLEAR = 0.8;
 const MAX_NAMED = 10;
 
-/** Observes the event loop and the heap of an operator from its start to its stop. */
+/** Observes the event loop and the heap while an operator runs. */
 export class EventLoopMonitor {
   readonly #options: EventLoopMonitorOptions;
   readonly #stallMs: number;
@@ -64,12 +64,12 @@ export class EventLoopMonitor {
     this.#end = this.#endWatchdog = undefined;
   }
 
-  /** Reports a stall now, because the process may end before the next check. */
+  /** Reports a stall immediately, because the process may exit before the next check. */
   flush(): void {
     if (this.#end !== undefined) userCalls.flush();
   }
 
-  /** Returns the maximum delay of the event loop since the last call. */
+  /** Returns the maximum event loop delay since the last call, in milliseconds. */
   takeMaxDelayMs(): number {
     const delayMs = this.#maxDelayMs;
     this.#maxDelayMs = 0;
@@ -85,13 +85,13 @@ export class EventLoopMonitor {
   #reportStall({ delayMs, cpuMs, idleMs, blockers }: LoopDelay): void {
     const { logger, controllers, onSuspect } = this.#options;
     const fields = { blockedMs: Math.round(delayMs), cpuMs: Math.round(cpuMs) };
-    // No function runs while the event loop waits for I/O.
+    // While the event loop waits for I/O, no function is running.
     if (idleMs >= delayMs / 2) {
       const what = `the process was suspended for ${secondsOf(delayMs)}, while no function of the operator was running`;
       return logger.warn(fields, `${what}; no Lease was renewed and no probe answered meanwhile`);
     }
     const running = this.#inProgress();
-    // Some functions do not know their controller; another operator of this process may have blocked the loop.
+    // Some calls are recorded without their controller, and the blocking call may belong to another operator in this process.
     const known = blockers.map(({ call, blockedMs }) => {
       const run = running.find(({ primary }) => call.controller === undefined && primary === call.primary);
       return { blockedMs, call: run === undefined ? call : { ...call, controller: run.controller } };
@@ -99,7 +99,7 @@ export class EventLoopMonitor {
     const large = known.filter(({ blockedMs }) => blockedMs >= delayMs / MAX_NAMED);
     const isExplained = large.reduce((sum, { blockedMs }) => sum + blockedMs, 0) >= delayMs / 2;
     const what = `the event loop was blocked for ${secondsOf(delayMs)}`;
-    // A reconcile that waits for the API server does not block.
+    // A reconcile that waits for the API server does not block the event loop.
     const waiting = running.filter(({ calls }) => calls.length > 0);
     const others = isExplained ? [] : waiting.length > 0 ? waiting : running;
     const suspects = [...large.map(({ call }) => call), ...others];
@@ -153,7 +153,7 @@ export class EventLoopMonitor {
   }
 }
 
-/** Returns the largest size of a semi-space of V8 in MiB: a flag, or the default, which Node 24 raised. */
+/** Returns V8's maximum semi-space size in MiB: from flags, or the default, which Node.js 24 raised. */
 export function semiSpaceMb({
   execArgv,
   env,
@@ -179,18 +179,19 @@ function secondsOf(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-// The watchdog: a thread that detects when the main thread hangs, as in an endless loop. The main thread cannot report it, and its Lease, probes
-// and reconciles hang, too.
+// The watchdog: a worker thread that detects a hung main thread, for example in an endless loop. The main thread cannot report that itself, and its
+// Lease renewals, probes, and reconciles hang as well.
 
 /** Settings of the watchdog. */
 export interface WatchdogSettings {
   /**
-   * How long the main thread may hang. Default: 0, which is off, as the thread takes up to 12 MB. At least 1,000. Example: `watchdog: { timeoutMs: 20_000 }`
+   * How long the main thread may hang before the watchdog acts, in milliseconds: at least 1,000, or 0 to disable it. Default: 0, because the thread
+   * uses up to 12 MB. Example: `watchdog: { timeoutMs: 20_000 }`
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * `report` writes what runs to standard error. `exit` also breaks it off and ends the process with 1, and its primary is reconciled last by the
-   * next leader. Default: `report`
+   * `report` writes the running function and its stack to standard error. `exit` also terminates the function and exits with code 1; the next leader
+   * reconciles its primary last. Default: `report`
    */
   readonly onHang?: "report" | "exit" | undefined;
 }
@@ -198,7 +199,7 @@ export interface WatchdogSettings {
 interface WatchdogOptions {
   readonly timeoutMs: number;
   readonly onHang: "report" | "exit";
-  /** Called on the main thread after the hanging function was terminated, so that the process can exit. */
+  /** Called on the main thread after the hung function was terminated, so that the process can exit. */
   onBroken(): void;
 }
 
@@ -213,10 +214,10 @@ export function checkWatchdog({ timeoutMs = 0, onHang = "report" }: WatchdogSett
 }
 
 const MAX_MARKER_BYTES = 1_000;
-// The layout of the shared memory: the count of turns of the event loop, the length of the marker, and the marker.
+// Layout of the shared memory: the heartbeat count of the event loop, the length of the marker, and the marker.
 const HEADER_BYTES = 8;
 
-/** Starts the thread; returns what stops it. */
+/** Starts the thread. Returns a function that stops it. */
 export function startWatchdog({ timeoutMs, onHang, onBroken }: WatchdogOptions): () => void {
   const shared = new SharedArrayBuffer(HEADER_BYTES + MAX_MARKER_BYTES);
   const header = new Int32Array(shared, 0, 2);
@@ -231,19 +232,19 @@ export function startWatchdog({ timeoutMs, onHang, onBroken }: WatchdogOptions):
   });
   const intervalMs = Math.min(500, timeoutMs / 4);
   const beat = setInterval(() => Atomics.add(header, 0, 1), intervalMs).unref();
-  // From a text: in a bundle there is no file beside this one. esbuild calls __name if it keeps names.
+  // Started from source text, because a bundle has no separate worker file. esbuild inserts calls to __name if it keeps names.
   const worker = new Worker(`const __name = (named) => named; (${watch.toString()})(require)`, {
     eval: true,
     workerData: { shared, timeoutMs, intervalMs, onHang, headerBytes: HEADER_BYTES },
-    // A start needs 7 MB, and for a report V8 names each script that the process has loaded. With a limit of 8 MB there was no report on Node 24
-    // where 5,000 were loaded, and the thread takes only 0.2 MB less.
+    // The thread needs 7 MB to start, and V8 lists every loaded script for a report. With a limit of 8 MB, Node.js 24 produced no report for 5,000
+    // scripts, and the thread used only 0.2 MB less.
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     stdin: false,
     execArgv: [],
   });
   worker.unref();
   worker.on("message", onBroken);
-  // The operator works without the thread, as by default.
+  // Without the watchdog the operator works as it does by default.
   worker.on("error", (error) => process.emitWarning(`the watchdog failed: ${error.message}`));
   return () => {
     clearInterval(beat);
@@ -257,7 +258,7 @@ interface CallFrame {
   readonly location: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber: number };
 }
 
-/** The code of the thread. It is passed as a string, so it must not refer to anything outside. */
+/** The code of the thread. It is passed as source text, so it must not refer to anything outside. */
 function watch(require: NodeJS.Require): void {
   const { parentPort, workerData } = require("node:worker_threads") as typeof import("node:worker_threads");
   const { writeSync } = require("node:fs") as typeof import("node:fs");
@@ -307,7 +308,7 @@ function watch(require: NodeJS.Require): void {
       parentPort?.postMessage("broken off");
       session.post("Runtime.terminateExecution");
       setTimeout(() => {
-        // The main thread is in a system call, which cannot be terminated.
+        // The main thread is in a system call, which terminateExecution cannot interrupt.
         if (beats() === seen) process.kill(process.pid, "SIGKILL");
       }, BREAK_MS);
       // An open session would keep the process from exiting.

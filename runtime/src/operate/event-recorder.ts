@@ -1,5 +1,5 @@
-// Records Events (events.k8s.io/v1) in series: all records of an object with one reason and action are one Event with a count. Recording never
-// waits, never fails, and reads nothing from the server.
+// Records Events (events.k8s.io/v1). Records with the same object, reason, and action form a series: one Event with a count. Recording never blocks,
+// never fails, and never reads from the API server.
 import { randomBytes } from "node:crypto";
 import type { EventDraft, EventSink, EventSourceName } from "../base/activity.js";
 import { isApiError, isNamespaceTerminating } from "../base/errors.js";
@@ -8,18 +8,18 @@ import { type Logger, messageOf } from "../base/logger.js";
 import { type Clock, systemClock, withDeadline } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 
-/** One Event, and the records that are not written yet. */
+/** An Event and its records that are not written yet. */
 interface Series {
   readonly ref: { readonly name: string; readonly namespace: string };
   readonly create: () => Promise<unknown>;
   count: number;
-  /** The count in the server; 0 before the Event is created. */
+  /** The count on the API server; 0 before the Event is created. */
   written: number;
   lastAt: Date;
   lastWrittenAtMs: number;
-  /** How many writes failed since the last success. */
+  /** Consecutive failed writes. */
   failures: number;
-  /** Whether it can no longer be written. */
+  /** Whether the Event can no longer be written. */
   isOver: boolean;
   cancelFlush: (() => void) | undefined;
 }
@@ -27,7 +27,7 @@ interface Series {
 interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "create" | "mergePatch">;
   readonly logger: Logger;
-  /** The reporting instance: the name of the pod. */
+  /** The reporting instance: the name of the Pod. */
   readonly instance: string;
   readonly clock?: Clock;
   readonly now?: () => Date;
@@ -35,19 +35,19 @@ interface EventRecorderOptions {
 
 const EVENT = { definition: builtinKindOf({ group: "events.k8s.io", kind: "Event", plural: "events" }) };
 
-// The limits of the API server (validation of events.k8s.io/v1), in bytes and characters.
+// Limits of the API server (validation of events.k8s.io/v1), in bytes and characters.
 const MAX_NOTE = 1_024;
 const MAX_WORD = 128;
-// A burst is one request; a continuing series is written at most twice a minute.
+// A burst results in one request; a continuing series is written at most twice a minute.
 const FIRST_FLUSH_MS = 1_000;
 const FLUSH_MS = 30_000;
 const LONGEST_BACKOFF_MS = 5 * 60_000;
-// The namespace may be created again, for other objects.
+// How long a namespace counts as terminating: it may be created again.
 const ENDING_MS = 60_000;
-// As in client-go, a series ends after this time without a record; the server deletes Events after an hour.
+// As in client-go, a series ends after this time without a record. The API server deletes Events after an hour.
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 4_096;
-// client-go's spam filter: a burst of Events for each object, then one in five minutes.
+// As in client-go's spam filter: a burst per object, then one Event every five minutes.
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
 
@@ -55,11 +55,11 @@ const REFILL_MS = 5 * 60_000;
 export class EventRecorder implements EventSink {
   readonly #options: Required<EventRecorderOptions>;
   readonly #series = new Map<string, Series>();
-  /** The rest of the burst of each object, and the time of the last refill. */
+  /** The remaining burst of each object, and the time of its last refill. */
   readonly #budgets = new Map<string, { left: number; sinceMs: number }>();
-  /** The namespaces that are being deleted, with the time until which nothing is created in them. */
+  /** Terminating namespaces, with the time until which nothing is created in them. */
   readonly #ending = new Map<string, number>();
-  /** Writes are sequential: Events must not keep the server busy. */
+  /** Writes are sequential, so that Events do not load the API server. */
   #writing: Promise<unknown> = Promise.resolve();
   #isRefused = false;
   #isClosed = false;
@@ -68,7 +68,7 @@ export class EventRecorder implements EventSink {
     this.#options = { clock: systemClock, now: () => new Date(), ...options };
   }
 
-  /** Records an Event about an object, or increments its count; returns at once. Events that cannot be written are logged and dropped. */
+  /** Records an Event about an object, or increments its count, and returns immediately. Events that cannot be written are logged and dropped. */
   record(source: EventSourceName, draft: EventDraft): void {
     const { controller, about } = source;
     if (this.#isClosed) return;
@@ -90,14 +90,14 @@ export class EventRecorder implements EventSink {
       return this.#options.logger.debug({ controller, reason }, message);
     }
     const series = this.#createSeries(source, { ...draft, type, action });
-    // The oldest go first: a Map keeps the order.
+    // Evict the oldest series first: a Map preserves the insertion order.
     this.#series.delete(key);
     if (this.#series.size >= MAX_SERIES) this.#series.delete(this.#series.keys().next().value!);
     this.#series.set(key, series);
     this.#send(series);
   }
 
-  /** Writes pending counts, and accepts no more records; resolves when all are written, or after the timeout. */
+  /** Writes pending counts and drops further records. Resolves when everything is written, or after the timeout. */
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true;
     for (const series of this.#series.values()) {
@@ -143,7 +143,7 @@ export class EventRecorder implements EventSink {
     if (count <= series.written) return;
     const written = { series: { count, lastObservedTime: microTimeOf(series.lastAt) } };
     await this.#options.client.mergePatch(EVENT, series.ref, written as never).catch(async (error: unknown) => {
-      // The server has deleted the Event.
+      // The API server has deleted the Event (TTL).
       if (!isApiError(error, 404)) throw error;
       await series.create();
     });
@@ -231,7 +231,7 @@ function problemOf(words: { readonly [name: string]: unknown }): string | undefi
     : `its type is "${String(type)}", and has to be Normal or Warning`;
 }
 
-/** Truncates a note to the bytes that the API server accepts, at the boundary of a character. */
+/** Truncates a note to the byte limit of the API server at a character boundary. */
 function shortened(note: unknown): string {
   const text = String(note);
   if (Buffer.byteLength(text) <= MAX_NOTE) return text;

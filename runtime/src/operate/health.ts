@@ -1,4 +1,4 @@
-// The health of an operator and its controllers, and the probes that the kubelet asks.
+// Health of an operator and its controllers, and the probe endpoints for the kubelet.
 import type {
   ControllerActivity,
   InformerActivity,
@@ -14,59 +14,62 @@ import type { Suspect } from "../queue/work-queue.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 import type { LeadershipState } from "./leader-election.js";
 
-/** How a controller is doing. */
+/** Health of a controller. */
 export interface ControllerHealth {
-  /** Whether its caches are synced as far as possible, so that it reconciles, or will as soon as its operator leads. */
+  /** Whether its caches are synced as far as possible, so that it reconciles, or will once the operator leads. */
   readonly isStarted: boolean;
-  /** The primaries that wait for a watch of their secondaries. */
+  /** Primaries waiting for a watch of their secondaries. */
   readonly waiting: WaitingPrimaries;
-  /** How each event source is doing, by name. */
+  /** Health of each event source, by name. */
   readonly sources: { readonly [name: string]: SourceHealth };
-  /** The primaries whose retries are exhausted. They do not change the status of the operator. */
+  /** Primaries with exhausted retries. They do not affect the status of the operator. */
   readonly givenUp: GivenUp;
   /**
-   * Primaries whose deletion is blocked, or whose objects remain, until a user acts as `reason` says. They do not change the status of the operator.
+   * Primaries whose deletion is blocked, or whose objects remain, until a user resolves the `reason`. They do not affect the status of the operator.
    */
   readonly stuck: WaitingPrimaries;
-  /** The writes that are postponed because of write loops. They do not change the status of the operator. */
+  /** Writes postponed because of write loops. They do not affect the status of the operator. */
   readonly postponed: readonly PostponedWrite[];
 }
 
-/** How an operator is doing. */
+/** Health of an operator. */
 export interface OperatorHealth {
-  /** `starting` until every controller reconciles, or would if it led; `unhealthy` if any event source is unhealthy. */
+  /** `starting` until every controller reconciles, or would if this replica led; `unhealthy` if any event source is unhealthy. */
   readonly status: "stopped" | "starting" | "healthy" | "unhealthy";
   /** The controllers, by name. */
   readonly controllers: { readonly [name: string]: ControllerHealth };
-  /** Who leads; absent without leader election. */
+  /** The leader election state; absent without leader election. */
   readonly leadership?: LeadershipState | undefined;
 }
 
-/** A controller, as endpoints and metrics see it. */
+/** A controller, as the endpoints and metrics read it. */
 interface ObservedController extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
   /** Why it cannot start, or what is wrong with its event sources. */
   readonly failures: readonly string[];
-  /** Why it cannot reconcile primaries in any namespace; undefined if it can in some. */
+  /** Why it cannot reconcile primaries in any namespace; undefined if it can in at least one. */
   readonly problem: string | undefined;
-  /** How many of its primaries are paused. */
+  /** The number of paused primaries. */
   readonly paused: number;
   health(): ControllerHealth["sources"];
   activity(): ControllerActivity;
   details(): ControllerDetails;
 }
 
-/** An operator, as endpoints and metrics see it. */
+/** An operator, as the endpoints and metrics read it. */
 export interface ObservedOperator {
   health(): OperatorHealth;
   /** Empty until the operator has connected to its API server. */
   controllers(): readonly ObservedController[];
   informers(): readonly InformerActivity[];
-  /** The primaries that are reconciled last, because their functions blocked the event loop. Default: none */
+  /** Primaries that are reconciled last, because their functions blocked the event loop. Default: none */
   suspects?(): readonly Suspect[];
 }
 
-/** Aggregates the health of the controllers; `count` is their number once all have been created. Without controllers the operator is stopped. */
+/**
+ * Aggregates the health of the controllers. `count` is the number of controllers that are to be created. If `controllers` is undefined, the operator
+ * is stopped.
+ */
 export function healthOf(controllers: readonly ObservedController[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => {
@@ -80,38 +83,38 @@ export function healthOf(controllers: readonly ObservedController[] | undefined,
   return { status, controllers: Object.fromEntries(all) };
 }
 
-// Probes answer as Kubernetes' own components do (apiserver/pkg/server/healthz): `ok`, or a list of all checks with their failures.
+// Probes answer like those of Kubernetes components (apiserver/pkg/server/healthz): `ok`, or a list of all checks with their failures.
 
-/** One check of a probe. */
+/** A check of a probe. */
 interface Check {
   readonly name: string;
-  /** What is wrong; absent if nothing is. */
+  /** Why the check fails; absent if it passes. */
   readonly problem?: string | undefined;
-  /** Further information. */
+  /** Additional information. */
   readonly note?: string | undefined;
 }
 
-/** A check of the user, which throws or rejects if it fails. */
+/** A check of the user; fails if it throws or rejects. */
 export type UserCheck = () => unknown;
 
-/** Further checks of the probes. */
+/** Additional checks of the probes. */
 export interface ProbeChecks {
-  /** By name. If one fails, the kubelet restarts the process: do not check the API server or another service here. */
+  /** Liveness checks by name. If one fails, the kubelet restarts the container: do not check the API server or another service here. */
   readonly live?: { readonly [name: string]: UserCheck };
-  /** By name. If one fails, the pod is not ready. */
+  /** Readiness checks by name. If one fails, the Pod is not ready. */
   readonly ready?: { readonly [name: string]: UserCheck };
 }
 
 export interface ProbeSubject extends Pick<ObservedOperator, "health" | "controllers"> {
-  /** Whether all caches have been synced once. */
+  /** Whether all caches have synced once. */
   hasStarted(): boolean;
   readonly checks: ProbeChecks;
 }
 
-// Less than the default timeout of a probe (timeoutSeconds: 1).
+// Less than the default timeoutSeconds of a probe, which is 1.
 const CHECK_TIMEOUT_MS = 900;
 
-/** Returns the handler of `/livez`, `/readyz` and `/startupz`, and of `/healthz`, kubebuilder's name of `/livez`. */
+/** Returns the handler of `/livez`, `/readyz`, `/startupz`, and `/healthz`, which is kubebuilder's name for `/livez`. */
 export function probeHandler(subject: ProbeSubject): EndpointHandler {
   const { checks } = subject;
   const probes: { readonly [path: string]: () => Promise<readonly Check[]> | readonly Check[] } = {
@@ -151,7 +154,7 @@ function readinessOf(subject: ProbeSubject): readonly Check[] {
   return [operator, ...sources, ...(leadership === undefined ? [] : [checkOfLeadership(leadership)])];
 }
 
-// A controller is ready while it serves at least one namespace: a restart would not help the other namespaces.
+// A controller is ready while it serves at least one namespace: a restart would not help the others.
 function checkOfService(subject: ProbeSubject, controller: string, { isStarted, waiting }: ControllerHealth): Check {
   const start = checkOfStart(subject, controller, isStarted);
   const problem = subject.controllers().find(({ definition }) => definition.name === controller)?.problem;

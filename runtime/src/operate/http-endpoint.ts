@@ -15,8 +15,8 @@ export interface EndpointAnswer {
 }
 
 /**
- * Answers a request; undefined if the path does not exist. `gone` is aborted when the client disconnects. The handler of an endpoint that takes
- * more methods than GET reads the body of a request itself.
+ * Handles a request; returns undefined if the path does not exist. `gone` is aborted when the client disconnects. If the endpoint allows methods with
+ * a body, the handler has to read it.
  */
 export type EndpointHandler = (
   url: URL,
@@ -25,17 +25,17 @@ export type EndpointHandler = (
 ) => EndpointAnswer | undefined | Promise<EndpointAnswer | undefined>;
 
 export interface HttpEndpointOptions {
-  /** What it serves, and the setting of its address, for messages. */
+  /** What the endpoint serves and the name of the setting for its address, both for messages. */
   readonly what: string;
   readonly setting: string;
   readonly address: BindAddress;
   readonly handle: EndpointHandler;
-  /** Default: GET and HEAD. */
+  /** Default: GET and HEAD */
   readonly methods?: readonly string[];
   readonly logger: Logger;
-  /** Further connections are refused. Default: 100 */
+  /** Further connections are rejected. Default: 100 */
   readonly maxConnections?: number;
-  /** The idle timeout of a connection. Default: 90 s, longer than a CPU profile takes. */
+  /** Idle timeout of a connection in milliseconds. Default: 90,000, longer than a CPU profile takes */
   readonly stallTimeoutMs?: number;
 }
 
@@ -43,8 +43,8 @@ const NOT_FOUND = textAnswer(404, "page not found");
 const BAD_TARGET = textAnswer(400, "bad request: the target is neither a path nor an http URL");
 const READS = ["GET", "HEAD"];
 const LISTEN_PROBLEMS = { EADDRINUSE: "another process listens there", EACCES: "this process may not listen there" };
-// The clients are kubelets and Prometheus, which send short requests: a request that is not complete after 5 s, checked every second, is aborted.
-// Prometheus scrapes at least once a minute.
+// The clients are kubelets and Prometheus, which send short requests: a request that is incomplete after 4 s is aborted at the next check, which runs
+// every second. Prometheus scrapes at least once a minute, so its connection is kept alive.
 const LIMITS = {
   ...{ headersTimeout: 4_000, requestTimeout: 4_000, connectionsCheckingInterval: 1_000 },
   ...{ keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
@@ -62,12 +62,12 @@ export class HttpEndpoint {
     const { maxConnections = MAX_CONNECTIONS, stallTimeoutMs = STALL_TIMEOUT_MS } = options;
     this.#server = createServer(LIMITS, (request, response) => void this.#answer(request, response));
     this.#server.maxConnections = maxConnections;
-    // The client that was refused may come again, and then takes the place of one that is idle.
+    // A rejected client can retry and get the connection of an idle one.
     this.#server.on("drop", () => this.#server.closeIdleConnections());
     this.#server.setTimeout(stallTimeoutMs);
   }
 
-  /** Listens, if it does not yet; throws an error that names the address and the setting if that is not possible. */
+  /** Starts to listen, unless it already does. Throws an error with the address and the setting if it cannot. */
   async open(): Promise<void> {
     const { address, what, logger } = this.#options;
     if (this.#server.listening) return;
@@ -79,7 +79,7 @@ export class HttpEndpoint {
     logger.info({ port: this.port }, `serves ${what} at ${describeAddress({ ...address, port: this.port })}`);
   }
 
-  /** The port that it listens on, which the address may have left open. */
+  /** The port that it listens on, also if the address has port 0. */
   get port(): number {
     return (this.#server.address() as AddressInfo | null)?.port ?? this.#options.address.port;
   }
@@ -96,7 +96,7 @@ export class HttpEndpoint {
     response.once("close", () => gone.abort(new Error("the client went away")));
     const answer = await this.#answerTo(request, gone.signal);
     const { status, body, contentType = "text/plain; charset=utf-8", headers } = answer;
-    // Nothing more that was sent is read.
+    // Discard the rest of the request body.
     request.resume();
     response.writeHead(status, {
       "content-type": contentType,
@@ -136,7 +136,7 @@ export class HttpEndpoint {
   }
 }
 
-/** Parses the target of a request: a path, or a whole URL as proxies send it. A path that begins with "//" names no host. */
+/** Parses a request target: a path, or an absolute URL as proxies send it. A path that begins with "//" does not name a host. */
 function targetOf({ url = "" }: IncomingMessage): URL | undefined {
   if (url.startsWith("/")) return parsed(`http://endpoint${url}`);
   return /^https?:\/\//i.test(url) ? parsed(url) : undefined;
@@ -146,31 +146,31 @@ function parsed(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-/** Answers with a line that begins with the status. */
+/** Returns a plain-text response whose first line begins with the status code. */
 export function textAnswer(status: number, text: string): EndpointAnswer {
   return { status, body: `${status} ${text}\n` };
 }
 
-/** Answers a request with another method (405). */
+/** Returns the response 405 Method Not Allowed. */
 export function notAllowed(methods: readonly string[]): EndpointAnswer {
   return { status: 405, body: `only ${methods.join(" and ")}\n`, headers: { allow: methods.join(", ") } };
 }
 
-/** Where a server listens. */
+/** The address that a server listens on. */
 interface BindAddress {
   /** Absent for all interfaces. */
   readonly host?: string;
   readonly port: number;
 }
 
-/** Describes an address, for messages. */
+/** A description of valid addresses, for messages. */
 export const ADDRESS = 'an address such as ":8081" or "127.0.0.1:8081", or "0" for none';
-/** Describes a loopback address, for messages. */
+/** A description of valid loopback addresses, for messages. */
 export const LOOPBACK_ADDRESS = 'a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none';
 
 /**
- * Parses an address as kubebuilder's flags do: `:8081` on all interfaces, `127.0.0.1:8081`, `[::1]:8081`; `:0` for any free port. Returns
- * undefined for `0`, which means nowhere. Throws a TypeError that names the setting for anything else.
+ * Parses an address as kubebuilder's flags do: `:8081` for all interfaces, `127.0.0.1:8081`, `[::1]:8081`; `:0` for any free port. Returns undefined
+ * for `0` and the empty string, which disable the endpoint. Throws a TypeError with the name of the setting if the address is invalid.
  */
 export function bindAddressOf(setting: string, text: string): BindAddress | undefined {
   if (text === "0" || text === "") return undefined;
@@ -181,14 +181,14 @@ export function bindAddressOf(setting: string, text: string): BindAddress | unde
   return host === undefined || host === "" ? { port } : { host, port };
 }
 
-/** Returns an address in words. */
+/** Formats an address as `host:port`. */
 export function describeAddress({ host, port }: BindAddress): string {
   return `${host?.includes(":") === true ? `[${host}]` : (host ?? "")}:${port}`;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 
-/** Parses an address as `bindAddressOf` does; throws a TypeError unless it is a loopback address. */
+/** Like `bindAddressOf`, but throws a TypeError unless the address is a loopback address. */
 export function loopbackAddressOf(setting: string, text: string): BindAddress | undefined {
   const address = bindAddressOf(setting, text);
   if (address === undefined || LOOPBACK.test(address.host ?? "")) return address;

@@ -1,4 +1,4 @@
-// Leader election as the operator uses it: one election over all its starts, and one leadership for each of them.
+// Leader election of an operator: one LeaderElection for all its starts, and one Leadership for each start.
 import { type LeadershipError, findError, isApiError } from "../base/errors.js";
 import { type Logger, messageOf } from "../base/logger.js";
 import { Backoff, sleep } from "../base/wait.js";
@@ -17,42 +17,44 @@ import {
   leaseTermsOf,
 } from "./lease-lock.js";
 
-/** The leader, as far as this replica knows. */
+/** The leader, as known to this replica. */
 export interface LeadershipState {
   /** The name of the Lease. */
   readonly lease: string;
   readonly isLeading: boolean;
   /** The identity of this replica. */
   readonly identity: string;
-  /** The identity of the leader; absent if none is known, as when its Lease has expired. */
+  /** The identity of the leader; absent if unknown, for example because its Lease has expired. */
   readonly leader?: string | undefined;
-  /** Why this replica cannot take the Lease while it knows no leader; absent if nothing is wrong. */
+  /** Why this replica cannot acquire the Lease while no leader is known; absent if there is no problem. */
   readonly problem?: string | undefined;
 }
 
-/** Called when this or another replica becomes the leader, and when this replica loses the leadership (JOSDK LeaderCallbacks). */
+/** Called when this or another replica becomes the leader, and when this replica loses leadership (JOSDK's LeaderCallbacks). */
 export type LeadershipObserver = (state: LeadershipState) => void;
 
 interface LeaderElectionOptions {
-  /** Whether there is an election, and how. Default: an election in a cluster, none elsewhere. */
+  /** Whether and how to elect a leader. Default: enabled in a cluster, disabled elsewhere */
   readonly settings: boolean | LeaderElectionSettings | undefined;
-  /** The name of the first controller, after which the Lease is named; absent if the operator has no controllers, and so needs no election. */
+  /**
+   * The name of the first controller, from which the name of the Lease is derived; absent if the operator has no controllers and needs no election.
+   */
   readonly controller: string | undefined;
   readonly logger: Logger;
   readonly observe?: LeadershipObserver | undefined;
-  /** What the operator stores in the Lease. */
+  /** State that the operator stores in the Lease. */
   readonly notes?: LeaseNotes | undefined;
 }
 
-// A pause is up to twice as long: 30 s.
+// Jitter may double a pause, to 30 s.
 const MAX_CHECK_PAUSE_MS = 15_000;
 
-/** The leader election of one operator, over all its starts. */
+/** The leader election of an operator, across its starts. */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #settings: LeaderElectionSettings;
   #last: Leadership | undefined;
-  /** Checked by every write of the operator; absent without an election. */
+  /** Checked before every write of the operator; undefined without leader election. */
   fence: WriteFence | undefined;
 
   constructor(options: LeaderElectionOptions) {
@@ -70,13 +72,13 @@ export class LeaderElection {
     return durationsOf(this.#settings).renewDeadlineMs;
   }
 
-  /** Enables the election in a cluster, unless the settings say otherwise. */
+  /** Enables the election if the operator runs in a cluster, unless the settings enable or disable it. */
   decide({ isInCluster = false }: Connection): void {
     const { settings = isInCluster, controller } = this.#options;
     if (settings !== false && controller !== undefined) this.fence ??= new WriteFence();
   }
 
-  /** Returns the leadership of one start; undefined if there is no election. */
+  /** Creates the leadership for one start; undefined without leader election. */
   createLeadership(connection: Connection, listeners: LeadershipListeners): Leadership | undefined {
     const { controller } = this.#options;
     const { fence } = this;
@@ -88,9 +90,9 @@ export class LeaderElection {
 }
 
 interface LeadershipListeners {
-  /** Called once when the leadership is lost, with the fence shut. */
+  /** Called once when leadership is lost. The fence is shut by then. */
   onLost(error: LeadershipError): void;
-  /** Counts the requests about the Lease. */
+  /** Counts the requests for the Lease. */
   readonly count: RequestCounter | undefined;
 }
 
@@ -98,14 +100,14 @@ interface LeadershipOptions extends LeadershipListeners {
   readonly connection: Connection;
   readonly fence: WriteFence;
   readonly terms: LeaseTerms;
-  /** The highest term that an earlier candidacy of this process saw. */
+  /** The highest term that an earlier candidacy of this process has seen. */
   readonly seenTerm: number | undefined;
 }
 
 /** The leadership of one start of an operator. */
 export class Leadership {
   readonly #identity = createIdentity();
-  // A client of its own: a renewal never waits for another request. The elector repeats a failed attempt in time.
+  // A separate client, so that a renewal never waits for other requests. It does not retry: the elector does.
   readonly #client: ApiClient;
   readonly elector: Elector;
   readonly #terms: LeaseTerms;
@@ -131,7 +133,7 @@ export class Leadership {
     return problem === undefined ? known : { ...known, problem };
   }
 
-  /** Throws an error that lists the missing permissions for the Lease; retries while the API server does not answer. */
+  /** Throws an error that lists the missing permissions for the Lease. Retries while the API server is unreachable. */
   async checkPermissions(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff({ initialMs: this.#terms.retryPeriodMs, factor: 2, maxMs: MAX_CHECK_PAUSE_MS });
     for (;;) {
@@ -147,7 +149,10 @@ export class Leadership {
     }
   }
 
-  /** Ends the leadership. `drain` waits for in-flight writes and resolves with whether all have ended: only then is the Lease released. */
+  /**
+   * Ends the leadership. `drain` waits for in-flight writes and resolves with whether all have ended; the Lease is released only then, and otherwise
+   * expires.
+   */
   async end(drain?: () => Promise<boolean>): Promise<void> {
     await (drain === undefined ? this.elector.stop() : this.elector.release(drain));
     await this.#client.close();

@@ -1,5 +1,5 @@
-// Acquires, renews and releases a Lease (client-go's leaderelection, with a watch). A candidate measures by its own clock how long the Lease has
-// not changed, never by times in its spec; the leader stops writing well before other replicas can acquire the Lease.
+// Acquires, renews, and releases a Lease, like client-go's leaderelection but with a watch. A candidate measures with its own clock how long the
+// Lease has not changed, and never compares timestamps of the spec. The leader stops writing well before another replica can acquire the Lease.
 import { LeadershipError, findError, isApiError } from "../base/errors.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
@@ -22,27 +22,27 @@ import {
 } from "./lease-lock.js";
 
 export interface ElectorOptions {
-  /** A client of its own, which neither retries nor checks the fence. */
+  /** A separate client that neither retries nor checks the fence. */
   readonly client: LeaseClient;
   readonly fence: WriteFence;
   readonly terms: LeaseTerms;
-  /** Unique for each process and term. */
+  /** Unique per process and term. */
   readonly identity: string;
-  /** The highest term that an earlier candidacy of this process saw. */
+  /** The highest term that an earlier candidacy of this process has seen. */
   readonly seenTerm?: number | undefined;
-  /** Stored in the Lease: written with each renewal, and read after each change. Default: nothing is stored */
+  /** State stored in the Lease: written with each renewal, read after each change. Default: none */
   readonly notes?: LeaseNotes | undefined;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Returns a number from 0 to 1. Default: `Math.random`. */
+  /** Returns a number from 0 to 1. Default: `Math.random` */
   readonly random?: () => number;
-  /** Called when this or another replica becomes the leader, and when this replica loses the leadership. */
+  /** Called when this or another replica becomes the leader, and when this replica loses leadership. */
   onChange?(): void;
-  /** Called once when the leadership is lost, with the fence shut; not called for a release. */
+  /** Called once when leadership is lost, with the fence shut. Not called for a release. */
   onLost(error: LeadershipError): void;
 }
 
-/** One candidacy: from the start to the end of the leadership, or to the stop before. */
+/** A candidacy, from its start until leadership ends or it is stopped. */
 export class Elector {
   readonly #options: ElectorOptions;
   readonly #clock: Clock;
@@ -52,18 +52,18 @@ export class Elector {
   #loop: Promise<void> | undefined;
   #resolveLeading = () => {};
   readonly #leading = new Promise<void>((resolve) => (this.#resolveLeading = resolve));
-  /** The Lease as it was last seen. Kept after its deletion, which the holder may not have noticed yet. */
+  /** The last observed Lease. Kept after its deletion, because the holder may not have noticed it yet. */
   #lease: Lease | undefined;
   #seenAtMs = -Infinity;
-  /** The highest term that was seen, in case a client clears the Lease. */
+  /** The highest observed term, in case a client resets the Lease. */
   #term: number;
-  /** The term of the last write: its event may arrive before its response, or without one. */
+  /** The term of the last write: its watch event may arrive before the response, or without one. */
   #writtenTerm: number | undefined;
   /** When the last write of the Lease was sent. */
   #sentAtMs = -Infinity;
   /** Ends the pause before the next renewal. */
   #renewNow = () => {};
-  /** The last problem that was logged, so that a lasting problem is logged once; empty after a success. */
+  /** The last logged problem, to log a persistent problem only once; empty after a success. */
   #problem = "";
 
   constructor(options: ElectorOptions) {
@@ -78,7 +78,7 @@ export class Elector {
     return this.#state === "leader" && this.#options.fence.leftMs > 0;
   }
 
-  /** The identity of the leader as far as it is known; undefined also when its Lease has expired. */
+  /** The identity of the leader; undefined if it is unknown or its Lease has expired. */
   get leader(): string | undefined {
     return this.isLeading || this.#freeInMs > 0 ? holderOf(this.#lease) : undefined;
   }
@@ -88,7 +88,7 @@ export class Elector {
     return this.leader === undefined && this.#problem !== "" ? this.#problem : undefined;
   }
 
-  /** The number of the term; absent unless this replica leads. */
+  /** The current term; undefined unless this replica leads. */
   get term(): number | undefined {
     return this.isLeading ? this.#term : undefined;
   }
@@ -97,16 +97,16 @@ export class Elector {
     return this.#term;
   }
 
-  /** Watches the Lease and acquires it when it is free; resolves when this replica leads and the fence is open, which may be never. */
+  /** Watches the Lease and acquires it when it is free. Resolves when this replica leads and the fence is open, which may never happen. */
   start(): Promise<void> {
     this.#loop ??= this.#run().catch((error: unknown) => {
-      // Only a bug can throw here; continuing without renewals would be worse.
+      // Only a bug can throw here, and a leader must not continue without renewals.
       if (!this.#ending.signal.aborted) this.#lose(messageOf(error));
     });
     return this.#leading;
   }
 
-  /** Ends the candidacy or the leadership without a release: other replicas wait until the Lease has expired. */
+  /** Ends the candidacy or leadership without releasing the Lease: other replicas wait until it expires. */
   async stop(): Promise<void> {
     this.#ending.abort(new Error("the operator was stopped"));
     const wasLeading = this.#state === "leader";
@@ -119,8 +119,8 @@ export class Elector {
   }
 
   /**
-   * Ends the leadership, and releases the Lease if `drain` resolves with true: no write is in flight. No write leaves after this call. Resolves
-   * with whether the Lease was released.
+   * Ends the leadership, and releases the Lease if `drain` resolves with true, which means that no write is in flight. No write is sent after this
+   * call. Resolves with whether the Lease was released.
    */
   async release(drain: () => Promise<boolean>): Promise<boolean> {
     const { fence, logger } = this.#options;
@@ -130,7 +130,7 @@ export class Elector {
     if (!wasLeading || !(await drain())) return false;
     try {
       await this.#letGo(this.#lease, endsAtMs).catch(async (error: unknown) => {
-        // An in-flight renewal may have been executed first.
+        // The server may have executed an in-flight renewal first.
         if (!isApiError(error, 409)) throw error;
         const found = await this.#lock.read(endsAtMs - this.#clock.now());
         if (holderOf(found) === this.#options.identity) await this.#letGo(found, endsAtMs);
@@ -144,8 +144,8 @@ export class Elector {
   }
 
   /**
-   * Writes the notes after losing the leadership, for at most `timeoutMs`. The write is conditional on the resource version that was read, so the
-   * current holder keeps the Lease, and reads the notes.
+   * Writes the notes after leadership is lost, for at most `timeoutMs`. The update is conditional on the resourceVersion that was read, so the
+   * current holder keeps the Lease and reads the notes.
    */
   async saveNotes(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#clock.now() + timeoutMs;
@@ -160,7 +160,7 @@ export class Elector {
         await this.#lock.write(found, found.spec ?? {}, leftMs());
         return;
       } catch (error) {
-        // The loss of the leadership aborts requests.
+        // Losing leadership aborts requests.
         if (isApiError(error, 409) || signal.aborted !== wasEnding) continue;
         const what = `the primaries that blocked the event loop could not be noted in ${this.#name}`;
         this.#options.logger.warn({ lease: this.#name }, `${what}: ${messageOf(error)}`);
@@ -176,14 +176,17 @@ export class Elector {
   async #run(): Promise<void> {
     const { signal } = this.#ending;
     while (!signal.aborted && !(await this.#attempt())) {
-      // #attempt waits, since it knows for what.
+      // #attempt() waits until the Lease may be free.
     }
     const guard = this.#state === "leader" ? this.#guard() : undefined;
     while (!signal.aborted && this.#state === "leader") await this.#renewSoon();
     await guard;
   }
 
-  /** Watches the Lease while this replica leads: a leader that only finds out at its next renewal writes beside the next one until then. */
+  /**
+   * Watches the Lease while this replica leads: a leader that detects the loss only at its next renewal would write concurrently with its successor
+   * until then.
+   */
   async #guard(): Promise<void> {
     const { signal } = this.#ending;
     while (!signal.aborted) {
@@ -194,7 +197,7 @@ export class Elector {
           else if (!this.#isOwn(lease)) return this.#lose(this.#describeLoss(lease));
         }
       } catch {
-        // The renewals log problems with the API server, and notice a change as well.
+        // Renewals log problems with the API server and detect changes as well.
       }
       await this.#pause(this.#options.terms.retryPeriodMs);
     }
@@ -205,7 +208,7 @@ export class Elector {
     return holderOf(lease) === this.#options.identity && (term === this.#term || term === this.#writtenTerm);
   }
 
-  /** Records a Lease that another client has changed, and describes why the leadership is lost. */
+  /** Records a Lease that another client has changed. Returns why leadership is lost. */
   #describeLoss(lease: Lease): string {
     const holder = holderOf(lease);
     this.#keep(lease);
@@ -220,7 +223,7 @@ export class Elector {
     return this.#lock.write(read, spec, leftMs);
   }
 
-  /** Reads the Lease, and acquires it if it is free; otherwise waits until it may be free. Resolves with whether it was acquired. */
+  /** Reads the Lease and acquires it if it is free; otherwise waits until it may be free. Resolves with whether it was acquired. */
   async #attempt(): Promise<boolean> {
     const { retryPeriodMs } = this.#options.terms;
     const beganAtMs = this.#clock.now();
@@ -243,7 +246,7 @@ export class Elector {
     return false;
   }
 
-  /** Watches the Lease until it is free, or the watch or the candidacy ends. */
+  /** Watches the Lease until it is free, or until the watch or the candidacy ends. */
   async #follow(resourceVersion: string | undefined): Promise<void> {
     const enough = new AbortController();
     const leave = abortWith(enough, this.#ending.signal);
@@ -283,7 +286,7 @@ export class Elector {
     this.#options.notes?.read(lease.metadata.annotations?.[SUSPECTS], this.#state === "leader");
   }
 
-  /** The time until the Lease may be taken unless it changes, in milliseconds. */
+  /** The time until the Lease can be acquired if it does not change, in milliseconds. */
   get #freeInMs(): number {
     const holder = holderOf(this.#lease);
     if (this.#lease === undefined || holder === undefined || holder === this.#options.identity) return 0;
@@ -295,7 +298,7 @@ export class Elector {
     const { fence, terms, logger } = this.#options;
     const since = fence.now();
     this.#keep(await this.#write(found, this.#acquired(), terms.renewDeadlineMs));
-    // If the operator was stopped in the meantime, it must not lead; the Lease expires.
+    // A stopped operator must not become the leader; the Lease expires.
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
     this.#problem = "";
@@ -310,11 +313,11 @@ export class Elector {
 
   async #renewSoon(): Promise<void> {
     const { fence, terms } = this.#options;
-    // Counted from when the last renewal was sent, so that slow responses do not add up to the renew deadline.
+    // Measured from when the last renewal was sent, so that slow responses do not use up the renew deadline.
     const dueInMs = Math.max(0, this.#sentAtMs + terms.retryPeriodMs - this.#clock.now());
     await this.#pauseUntilAsked(Math.min(dueInMs, fence.leftMs));
     const { leftMs } = fence;
-    // The fence reports its expiry; the timer may fire a moment earlier.
+    // The fence reports its expiry. The timer may fire slightly early.
     if (leftMs < 1 || this.#ending.signal.aborted) return;
     try {
       await this.#renew(leftMs);
@@ -330,7 +333,7 @@ export class Elector {
     const { fence, terms } = this.#options;
     let since = fence.now();
     const again = async (error: unknown): Promise<Lease> => {
-      // Another client has written it, or a renewal without an answer has; or it was deleted.
+      // Another client has written or deleted the Lease, or the server has executed a renewal whose response was lost.
       if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
       const found = await this.#lock.read(fence.leftMs);
       if (found !== undefined && !this.#isOwn(found)) throw new LeadershipError(this.#describeLoss(found));
@@ -359,7 +362,7 @@ export class Elector {
     return acquiredSpec(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now, seenTerm: this.#term });
   }
 
-  /** When it closes, another replica may hold the Lease. */
+  /** `endsAtMs` is when the fence closes: from then on another replica may hold the Lease. */
   async #letGo(lease: Lease | undefined, endsAtMs: number): Promise<void> {
     const leftMs = endsAtMs - this.#clock.now();
     if (leftMs <= 0) throw new Error("its time is up");
@@ -375,7 +378,7 @@ export class Elector {
     await sleep(ms * (1 + jitter * random()), this.#ending.signal, this.#clock).catch(() => {});
   }
 
-  /** Waits without jitter, until `#renewNow` is called at the latest. */
+  /** Waits without jitter, but not longer than until `#renewNow` is called. */
   async #pauseUntilAsked(ms: number): Promise<void> {
     const asked = new AbortController();
     this.#renewNow = () => asked.abort();
@@ -385,30 +388,30 @@ export class Elector {
 
   #tell(problem: string, error: unknown): void {
     const { logger } = this.#options;
-    // Another candidate acquired it first.
+    // Another candidate was faster.
     if (isApiError(error, 409)) return logger.debug({ lease: this.#name }, problem);
     logger[problem === this.#problem ? "debug" : "warn"]({ lease: this.#name }, problem);
     this.#problem = problem;
   }
 }
 
-// The write fence. Invariant: no write leaves later than the renew deadline after the last successful renewal of the Lease was sent, by the
-// monotonic clock, which changes of the date do not move. Bytes that have left by then cannot be recalled.
+// The write fence. Invariant: no write is sent later than the renew deadline after the last successful renewal was sent, measured by the monotonic
+// clock, which changes of the system time do not affect. Bytes that were sent before cannot be recalled.
 
-/** A moment by both clocks of a machine, in milliseconds. */
+/** A point in time by both clocks of a machine, in milliseconds. */
 export interface Moment {
-  /** Never runs backwards, and may stand still while the machine is suspended. */
+  /** Never decreases; may stand still while the machine is suspended. */
   readonly monotonicMs: number;
-  /** The date, which may be set, and which goes on while the machine is suspended. */
+  /** System time: it can be set, and advances while the machine is suspended. */
   readonly wallMs: number;
 }
 
 const timeOfMachine = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
-// Time servers slew a clock by at most 0.5 ms a second; a larger difference is a suspended machine, or a clock that was set.
+// NTP slews a clock by at most 0.5 ms per second. A larger difference means that the machine was suspended or the clock was set.
 const MAX_DRIFT_MS = 1_000;
 
-/** Tells whether an operator may write now. Checked synchronously, right before the bytes of a write leave. */
+/** Decides whether an operator may write. Checked synchronously, immediately before the bytes of a write are sent. */
 export class WriteFence {
   /** Reads both clocks. */
   readonly now: () => Moment;
@@ -419,12 +422,12 @@ export class WriteFence {
     this.now = now;
   }
 
-  /** Opens the fence for a time after `since`; `onShut` is called once, when the fence is shut or found to have expired. */
+  /** Opens the fence for `forMs` after `since`. Calls `onShut` once, when the fence is shut or is found to have expired. */
   open(since: Moment, forMs: number, onShut: (reason: string) => void): void {
     this.#permit = { since, forMs, onShut };
   }
 
-  /** Extends the time; a fence that was shut stays shut. */
+  /** Extends the permit. A fence that was shut stays shut. */
   extend(since: Moment, forMs: number): void {
     if (this.leftMs > 0) this.#permit = { ...this.#permit!, since, forMs };
   }
@@ -436,7 +439,7 @@ export class WriteFence {
     permit?.onShut(reason);
   }
 
-  /** The time for which writes may leave, in milliseconds, or 0. */
+  /** The time for which writes may be sent, in milliseconds, or 0. */
   get leftMs(): number {
     if (this.#permit === undefined) return 0;
     const { since, forMs } = this.#permit;
@@ -452,7 +455,7 @@ export class WriteFence {
     return 0;
   }
 
-  /** Throws a LeadershipError unless a write may leave now. */
+  /** Throws a LeadershipError if the fence is shut. */
   check({ method, path }: { readonly method: string; readonly path: string }): void {
     if (this.leftMs > 0) return;
     throw new LeadershipError(

@@ -1,4 +1,4 @@
-// The Lease by which replicas agree on their leader (coordination.k8s.io/v1), as LeaseLock of client-go: settings, identities, specs and requests.
+// The Lease for leader election (coordination.k8s.io/v1), like client-go's LeaseLock: settings, identities, specs, and requests.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { type KubernetesObject, type ObjectRef, builtinKindOf, microTimeOf } from "../base/kubernetes-object.js";
@@ -12,7 +12,7 @@ export interface LeaseSpec {
   /** When the holder became the leader (`metav1.MicroTime`). */
   readonly acquireTime?: string | null;
   readonly renewTime?: string | null;
-  /** How often the leader has changed. */
+  /** The number of leader changes. */
   readonly leaseTransitions?: number | null;
 }
 
@@ -22,14 +22,14 @@ export interface Lease extends KubernetesObject {
 
 export const LEASE = builtinKindOf<Lease>({ group: "coordination.k8s.io", kind: "Lease", plural: "leases" });
 
-/** The annotation with the primaries whose functions blocked the event loop, for the next leader. */
+/** The annotation that hands the primaries whose functions blocked the event loop to the next leader. */
 export const SUSPECTS = "gen-operator.dev/suspects";
 
-/** What an operator stores in its Lease for the next leader. */
+/** State that an operator stores in its Lease for the next leader. */
 export interface LeaseNotes {
-  /** Returns the notes to store; undefined for none. */
+  /** Returns the state to store; undefined for none. */
   write(): string | undefined;
-  /** Called with the notes of a Lease that was read. */
+  /** Called with the state in a Lease that was read. */
   read(text: string | undefined, isLeading: boolean): void;
 }
 
@@ -46,20 +46,20 @@ export function holderOf(lease: Lease | undefined): string | undefined {
   return lease?.spec?.holderIdentity || undefined;
 }
 
-/** Returns the fencing token: a number that grows with every new leader, so that the writes of a former leader can be rejected. */
+/** Returns the fencing token: a number that increases with each new leader, so that writes of a former leader can be rejected. */
 export function termOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
-// The field is an int32. A Lease that has reached the maximum can still be held.
+// The field is an int32. A Lease with the maximum can still be acquired.
 const MAX_TRANSITIONS = 2 ** 31 - 1;
 
-/** Returns the spec with which a replica acquires or renews the Lease; `seenTerm` is the highest term that it has seen. */
+/** Returns the spec to acquire or renew the Lease. `seenTerm` is the highest term that this replica has observed. */
 export function acquiredSpec(
   spec: LeaseSpec | undefined,
   { identity, durationMs, now, seenTerm = -1 }: { identity: string; durationMs: number; now: Date; seenTerm?: number },
 ): LeaseSpec {
-  // A new Lease has had no leader.
+  // A new Lease has no previous leader.
   const before = spec === undefined ? -1 : (spec.leaseTransitions ?? 0);
   const isHolder = spec?.holderIdentity === identity;
   const time = microTimeOf(now);
@@ -73,13 +73,13 @@ export function acquiredSpec(
   };
 }
 
-/** Returns the spec with which the leader releases the Lease, so that candidates need not wait for its expiry (client-go's ReleaseOnCancel). */
+/** Returns the spec to release the Lease, so that candidates do not wait until it expires (client-go's ReleaseOnCancel). */
 export function releasedSpec(spec: LeaseSpec | undefined, now: Date): LeaseSpec {
   const time = microTimeOf(now);
   return { ...spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: time, renewTime: time };
 }
 
-/** Returns the duration of a Lease in milliseconds; `ownMs` if its spec has none. */
+/** Returns the duration of a Lease in milliseconds; `ownMs` if its spec does not set one. */
 export function durationOf(lease: Lease, ownMs: number): number {
   const seconds = lease.spec?.leaseDurationSeconds;
   return typeof seconds === "number" && seconds > 0 ? seconds * 1000 : ownMs;
@@ -87,20 +87,20 @@ export function durationOf(lease: Lease, ownMs: number): number {
 
 const LEASE_TARGET = { definition: LEASE };
 
-/** A client that does not retry: the elector repeats a failed attempt in time. */
+/** A client without retries: the elector repeats failed attempts. */
 export type LeaseClient = Pick<ApiClient, "get" | "create" | "update" | "watch">;
 
 interface LeaseLockOptions {
   readonly client: LeaseClient;
   readonly terms: LeaseTerms;
-  /** Kept in the Lease: written with each renewal, and read with each change. Default: nothing is kept */
+  /** State stored in the Lease: written with each renewal, read after each change. Default: none */
   readonly notes?: LeaseNotes | undefined;
   readonly clock: Clock;
-  /** Aborted when the candidacy ends: only a release is sent after that. */
+  /** Aborted when the candidacy ends; afterwards only a release is sent. */
   readonly ending: AbortSignal;
 }
 
-/** Reads, writes and watches one Lease. The timeout of a request is at most half of the renew deadline, which leaves time for a second attempt. */
+/** Reads, writes, and watches a Lease. Each request has a timeout of at most half the renew deadline, which leaves time for a second attempt. */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
 
@@ -108,13 +108,15 @@ export class LeaseLock {
     this.#options = options;
   }
 
-  /** Reads the Lease, for `leftMs` at most; undefined if there is none. */
+  /** Reads the Lease within `leftMs`; undefined if it does not exist. */
   read(leftMs = Infinity): Promise<Lease | undefined> {
     const { client, terms } = this.#options;
     return this.#bounded(leftMs, (signal) => client.get(LEASE_TARGET, terms.ref, { signal }));
   }
 
-  /** Updates the Lease that was read, or creates it, for `leftMs` at most. Fails with a conflict if another client has changed it since. */
+  /**
+   * Updates the Lease `read`, or creates it if that is undefined, within `leftMs`. Rejects with a conflict if another client has changed it since.
+   */
   write(read: Lease | undefined, spec: LeaseSpec, leftMs: number): Promise<Lease> {
     const { client, terms, notes } = this.#options;
     return this.#bounded(leftMs, (signal) =>
@@ -124,7 +126,7 @@ export class LeaseLock {
     );
   }
 
-  /** Yields the Lease after each change since a version, undefined for its deletion, until the signal is aborted or the watch ends. */
+  /** Yields the Lease after each change since `resourceVersion`, and undefined for its deletion, until the signal is aborted or the watch ends. */
   async *changes(resourceVersion: string | undefined, signal: AbortSignal): AsyncGenerator<Lease | undefined, void> {
     const { client, terms } = this.#options;
     const { name, namespace } = terms.ref;
@@ -136,34 +138,39 @@ export class LeaseLock {
   #bounded<Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
     const { terms, clock, ending } = this.#options;
     const timeoutMs = Math.min(leftMs, terms.renewDeadlineMs / 2);
-    // A release is sent although the candidacy has ended.
+    // A release is sent after the candidacy has ended.
     return withDeadline(send, { timeoutMs, clock }, ending.aborted ? [] : [ending]);
   }
 }
 
-/** How replicas of an operator agree on the one that writes. */
+/** Settings of leader election, by which the replicas of an operator agree on the one that writes. */
 export interface LeaderElectionSettings {
-  /** The name of the Lease. Replicas and versions of one operator need the same. Default: that of the first controller, or the first of its former names, with `-leader`. */
+  /**
+   * The name of the Lease. All replicas and versions of an operator must use the same. Default: the name of the first controller, or of its first
+   * former name, with the suffix `-leader`
+   */
   readonly name?: string | undefined;
-  /** The namespace of the Lease. Default: the one of the pod, or of the kubeconfig's context. */
+  /** The namespace of the Lease. Default: the namespace of the Pod, or of the kubeconfig context */
   readonly namespace?: string | undefined;
-  /** How long the others wait after the last renewal that they have seen, in whole seconds. Default: 15,000 ms. */
+  /**
+   * How long standby replicas wait after the last renewal that they have observed before they acquire the Lease, in whole seconds. Default: 15,000 ms
+   */
   readonly leaseDurationMs?: number | undefined;
-  /** How long the leader writes after the last renewal that succeeded was sent. Default: 10,000 ms. */
+  /** How long the leader continues to write after its last successful renewal was sent. Default: 10,000 ms */
   readonly renewDeadlineMs?: number | undefined;
-  /** The time between two attempts to renew or to acquire. Default: 2,000 ms. */
+  /** The time between attempts to acquire or renew the Lease. Default: 2,000 ms */
   readonly retryPeriodMs?: number | undefined;
-  /** What happens when leadership is lost: the process ends with 1, or the operator starts again as a candidate. Default: `exit`. */
+  /** What to do when leadership is lost: `exit` ends the process with code 1, `standby` restarts the operator as a candidate. Default: `exit` */
   readonly onLoss?: "exit" | "standby" | undefined;
 }
 
-/** Complete settings. */
+/** Settings with defaults applied. */
 export type LeaseTerms = ReturnType<typeof durationsOf> & { readonly ref: Required<ObjectRef> };
 
-/** Attempts are delayed by up to this part of the period, so that candidates do not all come at once (client-go's JitterFactor). */
+/** Maximum random delay of an attempt, as a fraction of the period, so that candidates do not all try at once (client-go's JitterFactor). */
 export const JITTER = 0.2;
 
-/** Throws a TypeError for contradictory settings. */
+/** Throws a TypeError if settings are invalid or contradict each other. */
 export function checkLeaderElection(settings: LeaderElectionSettings): void {
   const { name, namespace } = settings;
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = durationsOf(settings);
@@ -188,7 +195,7 @@ export function checkLeaderElection(settings: LeaderElectionSettings): void {
     refuse(`namespace is "${namespace}", and has to be the name of a namespace: lower-case letters, digits and "-"`);
 }
 
-/** Completes settings; throws if no namespace is known for the Lease. */
+/** Applies defaults. Throws if the namespace of the Lease is unknown. */
 export function leaseTermsOf(
   settings: LeaderElectionSettings,
   { controller, namespace: own }: { readonly controller: string; readonly namespace?: string | undefined },
@@ -205,12 +212,12 @@ export function leaseTermsOf(
   return { ref: { name, namespace }, ...durationsOf(settings) };
 }
 
-/** Returns a new identity: the name of the pod and a random UUID. */
+/** Returns a new identity: the name of the Pod and a random UUID. */
 export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
   return `${instanceName(env)}_${randomUUID()}`;
 }
 
-/** Completes the durations of settings. */
+/** Applies the defaults of the durations. */
 export function durationsOf(settings: LeaderElectionSettings) {
   // The defaults are those of controller-runtime and client-go.
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = settings;
@@ -221,7 +228,7 @@ function refuse(reason: string): never {
   throw new TypeError(`leaderElection: ${reason}`);
 }
 
-/** Returns the name of this replica: that of its pod, which is also the name of its host. */
+/** Returns the name of this replica: `POD_NAME`, or the host name, which is the name of the Pod. */
 export function instanceName(env: NodeJS.ProcessEnv = process.env): string {
   return env["POD_NAME"] || hostname();
 }

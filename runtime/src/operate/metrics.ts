@@ -1,4 +1,4 @@
-// The metrics of an operator. Counters are updated on events; gauges are read at scrape time.
+// Metrics of an operator. Counters are updated on events; gauges are read at scrape time.
 import { readFileSync, readdirSync } from "node:fs";
 import { EXTERNAL_KIND, type InformerActivity, type LoopEvent, type RequestObservation } from "../base/activity.js";
 import { findError } from "../base/errors.js";
@@ -9,13 +9,13 @@ import type { ObservedOperator } from "./health.js";
 
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** A workflow, as its metrics use it; an external dependent has no `resource`. */
+/** The part of a workflow that metrics need. An external dependent has no `resource`. */
 interface MeasuredWorkflow {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly { readonly name: string; readonly resource?: ResourceDefinition }[];
 }
 
-/** A controller, as its metrics use it. */
+/** The part of a controller that metrics need. */
 interface MeasuredController {
   readonly name: string;
   readonly workflow: MeasuredWorkflow;
@@ -31,7 +31,7 @@ const RESULTS = ["success", "error", "requeue", "requeue_after"];
 const VERBS = ["created", "updated", "deleted"];
 const OUTCOMES = ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"];
 
-/** Counts the work of an operator, and renders the metrics for Prometheus. */
+/** Counts events of an operator and renders its metrics for Prometheus. */
 export class OperatorMetrics {
   readonly #subject: ObservedOperator;
   readonly #process: ProcessMetrics;
@@ -45,7 +45,7 @@ export class OperatorMetrics {
     for (const each of definitions) this.#initialize(each);
   }
 
-  // Initialize counters: increase() in Prometheus misses the first event of a series that begins with it.
+  // Create all series up front: increase() in Prometheus ignores the first value of a series.
   #initialize({ name: controller, workflow, workflows = {} }: MeasuredController): void {
     const metrics = this.#metrics;
     const own = [controller];
@@ -74,7 +74,7 @@ export class OperatorMetrics {
     const { controller, durationMs, queuedMs, error, rescheduleAfterMs, retryAfterMs, steps, isEnded = false } = event;
     const isEnding = event.isNamespaceTerminating === true;
     const isFailed = "error" in event && !isEnded && !isEnding;
-    // A reconcile that was ended early runs again at once.
+    // A reconcile that was ended early runs again immediately.
     const againMs = isEnded ? 0 : isEnding ? retryAfterMs : rescheduleAfterMs;
     const success = againMs === undefined ? "success" : againMs === 0 ? "requeue" : "requeue_after";
     const result = isFailed ? "error" : success;
@@ -117,7 +117,7 @@ export class OperatorMetrics {
     this.#metrics.gen_operator_external_writes_total.add([controller, dependent, verb]);
   }
 
-  /** Returns all metrics in the text format of Prometheus. */
+  /** Renders all metrics in the Prometheus text format. */
   render(): string {
     this.#read();
     const lines: string[] = [];
@@ -153,7 +153,7 @@ export class OperatorMetrics {
   #readInformers(): void {
     const metrics = this.#metrics;
     const now = performance.now();
-    // One kind may be watched in many namespaces.
+    // A kind may be watched in many namespaces.
     const kinds = new Map<string, InformerActivity[]>();
     for (const each of this.#subject.informers()) kinds.set(each.kind, [...(kinds.get(each.kind) ?? []), each]);
     for (const [kind, informers] of kinds) {
@@ -174,14 +174,14 @@ export class OperatorMetrics {
   }
 }
 
-// The table of metrics. Names and labels are those of controller-runtime and client-go where these have the metric, so that their dashboards and
-// alerts work; further names begin with gen_operator. No label has the name of an object, to limit the number of series.
+// The table of metrics. Names and labels match controller-runtime and client-go where they have the metric, so that existing dashboards and alerts
+// work; all other names begin with gen_operator. To limit the number of series, no label contains the name of an object.
 
 export interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels: readonly string[];
-  /** The upper bounds of a histogram, in seconds. */
+  /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
 }
 
@@ -198,7 +198,7 @@ const CONTROLLER_LABELS = ["controller"];
 const QUEUE_LABELS = ["name", "controller"];
 const KIND_LABELS = ["kind"];
 
-/** All metrics by their names. */
+/** All metrics by name. */
 export const METRICS = {
   controller_runtime_reconcile_total: counter(
     "Reconciles by result: success, error, requeue (at once) or requeue_after.",
@@ -290,9 +290,9 @@ function histogram(help: string, labels: readonly string[], buckets: readonly nu
   return { type: "histogram", help, labels, buckets };
 }
 
-// A metric in the text format of Prometheus.
+// A metric in the Prometheus text format.
 
-/** The values of the labels of a series, in the order of the definition. */
+/** Label values of a series, in the order of the definition. */
 type LabelValues = readonly string[];
 
 interface Series {
@@ -300,7 +300,7 @@ interface Series {
   /** The value, or the sum of a histogram. */
   value: number;
   count: number;
-  /** How many values of a histogram fell into each bucket alone. */
+  /** The number of observations in each bucket, not cumulative. */
   readonly buckets: number[];
 }
 
@@ -315,22 +315,22 @@ export class Metric {
     this.#definition = definition;
   }
 
-  /** Creates a series with the value 0. */
+  /** Creates a series with value 0. */
   initialize(labels: LabelValues): void {
     this.#of(labels);
   }
 
-  /** Increments a counter. */
+  /** Increments a counter by `value`. */
   add(labels: LabelValues, value = 1): void {
     this.#of(labels).value += value;
   }
 
-  /** Sets a gauge, or a counter that is counted elsewhere. */
+  /** Sets a gauge, or a counter that is maintained elsewhere. */
   set(labels: LabelValues, value: number): void {
     this.#of(labels).value = value;
   }
 
-  /** Observes a value of a histogram. */
+  /** Adds an observation to a histogram. */
   observe(labels: LabelValues, value: number): void {
     const series = this.#of(labels);
     series.value += value;
@@ -343,12 +343,12 @@ export class Metric {
       }
   }
 
-  /** Removes all series of a gauge that is read at scrape time. */
+  /** Removes all series if the metric is a gauge, which is read anew at each scrape. */
   reset(): void {
     if (this.#definition.type === "gauge") this.#series.clear();
   }
 
-  /** Appends the lines of the metric. */
+  /** Appends the metric in the text format. */
   render(lines: string[]): void {
     const { type, help } = this.#definition;
     lines.push(
@@ -401,21 +401,21 @@ function numberText(value: number): string {
   return value === -Infinity ? "-Inf" : String(value);
 }
 
-// The metrics of the process and of Node, under the names of prom-client. Its own collectors observe every garbage collection and wake up a hundred
-// times a second, which took 13 % of an operator's CPU.
+// Metrics of the process and of Node.js, with the names of prom-client. Its own collectors observe every garbage collection and wake up a hundred
+// times per second, which took 13% of an operator's CPU time.
 
 const PROCESS_START = Date.now() / 1000 - process.uptime();
 
-/** The metrics of this process, read at scrape time. */
+/** Process metrics, read at scrape time. */
 export class ProcessMetrics {
   readonly #takeMaxDelayMs: () => number;
 
-  /** `takeMaxDelayMs` returns the maximum delay of the event loop since the last call. */
+  /** `takeMaxDelayMs` returns the maximum event loop delay since the last call, in milliseconds. */
   constructor(takeMaxDelayMs: () => number) {
     this.#takeMaxDelayMs = takeMaxDelayMs;
   }
 
-  /** Appends the metrics in the text format of Prometheus. */
+  /** Appends the metrics in the Prometheus text format. */
   render(lines: string[]): void {
     const { user, system } = process.cpuUsage();
     const kilobytes = numberIn("status", /^VmSize:\s+(\d+) kB/m);
@@ -452,7 +452,7 @@ export class ProcessMetrics {
   }
 }
 
-// These files exist on Linux only.
+// /proc exists only on Linux.
 function readOrNothing<Value>(read: () => Value): Value | undefined {
   try {
     return read();

@@ -1,4 +1,4 @@
-// The Secret with the key of the operator's proofs, in the namespace of the operator.
+// The Secret with the operator's proof key, in the namespace of the operator.
 import { randomBytes } from "node:crypto";
 import { isApiError } from "../base/errors.js";
 import { type KubernetesObject, type ObjectRef, builtinKindOf, describeObject } from "../base/kubernetes-object.js";
@@ -10,9 +10,12 @@ import type { ApiClient } from "../client/api-client.js";
 
 /** The Secret with the key that signs what the operator stores where other clients can write. */
 export interface ProofKeySettings {
-  /** The name of the Secret. Operators that share a namespace may share it. Default: `gen-operator-proof-key` */
+  /** The name of the Secret. Operators in one namespace can share it. Default: `gen-operator-proof-key` */
   readonly name?: string | undefined;
-  /** The namespace of the Secret, in which only the operator should be able to read Secrets. Default: the one of the pod, or of the kubeconfig's context, else `default` */
+  /**
+   * The namespace of the Secret; only the operator should be able to read Secrets in it. Default: the namespace of the Pod or of the kubeconfig
+   * context, else `default`
+   */
   readonly namespace?: string | undefined;
 }
 
@@ -24,8 +27,8 @@ const SECRET = { definition: builtinKindOf<SecretObject>({ kind: "Secret", plura
 const KEY_BYTES = 32;
 
 /**
- * The key of an operator, loaded when the first controller needs it, and created if it does not exist. An annotation for each controller marks
- * that values which earlier versions stored without a proof have been signed: from then on, unsigned values are ignored.
+ * The proof key of an operator, loaded on first use and created if it does not exist. An annotation per controller records that values stored by
+ * earlier versions, without a proof, have been signed: from then on, unsigned values are ignored.
  */
 export class ProofKeySecret implements ProofKeys {
   readonly ref: Required<ObjectRef>;
@@ -40,32 +43,32 @@ export class ProofKeySecret implements ProofKeys {
     this.#client = client;
   }
 
-  /** Returns the key. Only the leader may call this, because the key may have to be created. The next call retries a failure. */
+  /** Returns the key. Only the leader may call this, because the key may have to be created. After a failure, the next call tries again. */
   async load(signal?: AbortSignal): Promise<ProofKey> {
     return (await this.#load(signal)).key;
   }
 
-  /** Returns the key if it exists and the operator may read it. */
+  /** Returns the key if it exists and the operator is allowed to read it. */
   async find(): Promise<ProofKey | undefined> {
     if (this.#loaded !== undefined) return this.load();
     let secret: SecretObject | undefined;
     try {
       secret = await this.#client.get(SECRET, this.ref);
     } catch (error) {
-      // A controller that writes proofs has the permission; to others a forged proof does not matter.
+      // A controller that writes proofs has the permission; for all others forged proofs have no effect.
       if (isApiError(error, 403)) return undefined;
       throw error;
     }
     return secret === undefined ? undefined : this.load();
   }
 
-  /** Tells whether values that a controller stored without proofs, under any of its names, have been signed. */
+  /** Reports whether the unsigned values of a controller, under any of its names, have been signed. */
   async isMarked(controllers: readonly string[]): Promise<boolean> {
     const { marks } = await this.#load();
     return controllers.some((each) => marks.has(markOf(each)));
   }
 
-  /** Marks that all values of a controller have been signed. */
+  /** Records that all values of a controller have been signed. */
   async mark(controller: string): Promise<void> {
     const { marks } = await this.#load();
     const mark = markOf(controller);
@@ -75,7 +78,7 @@ export class ProofKeySecret implements ProofKeys {
     marks.add(mark);
   }
 
-  /** Returns the command that makes a controller sign all stored values at its next start. */
+  /** Returns the kubectl command that makes a controller sign all stored values at its next start. */
   describeReset(controller: string): string {
     const { name, namespace } = this.ref;
     return `kubectl annotate secret ${name} -n ${namespace} ${markOf(controller)}-`;
@@ -98,7 +101,7 @@ export class ProofKeySecret implements ProofKeys {
       try {
         return await this.#client.create(SECRET, draft, { signal });
       } catch (error) {
-        // Another operator in the namespace created it first.
+        // Another operator in the namespace has created it first.
         if (!isApiError(error, 409)) throw error;
         return this.#client.get(SECRET, this.ref, { signal });
       }
@@ -126,10 +129,10 @@ export class ProofKeySecret implements ProofKeys {
   }
 }
 
-// Anyone can write a proof, and so cause reads of the Secret.
+// Limits reads of the Secret: any client can write a proof, and so trigger one.
 const READ_EVERY_MS = 60_000;
 
-/** The key as the links of one controller need it: passed to `use` whenever it is loaded. */
+/** The key for the links of one controller: passed to `use` whenever it is loaded. */
 export class LinkProofs implements ProofKeys {
   readonly #secret: ProofKeys;
   readonly #use: (key: ProofKey) => void;
@@ -150,7 +153,7 @@ export class LinkProofs implements ProofKeys {
     return key;
   }
 
-  /** Reads the key after a proof was found, once a minute at most: without the key, links count for nothing. */
+  /** Reads the key after a proof was found, at most once a minute. Without the key, links with a proof are ignored. */
   async readAgain(): Promise<void> {
     const now = systemClock.now();
     if (now < this.#readAfter) return;
@@ -160,7 +163,7 @@ export class LinkProofs implements ProofKeys {
   }
 }
 
-// The name of an annotation has at most 63 characters after its domain, like the value of a label.
+// The name part of an annotation key has at most 63 characters, like a label value.
 function markOf(controller: string): string {
   return `ids-signed.gen-operator.dev/${labelValueOf(controller)}`;
 }

@@ -1,14 +1,14 @@
 import { isLabelSelector } from "../base/validation.js";
 import { ADDRESS, LOOPBACK_ADDRESS, bindAddressOf, loopbackAddressOf } from "./http-endpoint.js";
 
-/** The value of a setting; durations are in milliseconds. */
+/** The value of a setting. Durations are in milliseconds. */
 export type SettingValue = string | number | boolean | readonly string[];
 
 /** The type of a setting. */
 export interface SettingType {
   /** A description of valid values, for messages. */
   readonly words: string;
-  /** As JSON Schema. */
+  /** The JSON Schema of valid values. */
   readonly schema: { readonly [keyword: string]: unknown };
   /** Parses a string or a YAML value; undefined if it is invalid. */
   read(given: unknown): SettingValue | undefined;

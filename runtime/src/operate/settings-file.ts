@@ -1,12 +1,12 @@
-// The file of settings, in YAML or JSON. Only an operator with such a file loads this module and the YAML parser.
+// The settings file, in YAML or JSON. Only an operator with a settings file loads this module and the YAML parser.
 import { readFile } from "node:fs/promises";
 import { LineCounter, type Node, parseDocument } from "yaml";
 import { type SettingValue, readSetting } from "./setting-types.js";
 import { type Setting, type SettingValues, SettingsError, collectProblem } from "./settings.js";
 
-// Not by import(): in a bundle, it returns only the default export of a CommonJS package.
+// A static import: in a bundle, import() returns only the default export of a CommonJS package.
 
-/** Reads a file of settings; throws a SettingsError with the line and column of each problem. */
+/** Reads a settings file. Throws a SettingsError with the line and column of each problem. */
 export async function readSettingsFile(file: string, settings: readonly Setting[]): Promise<SettingValues> {
   let text: string;
   try {

@@ -1,5 +1,5 @@
-// The table of settings that can be changed without a rebuild. The file, its JSON Schema, environment variables, flags, `--help` and the options of the
-// operator derive from it.
+// The table of settings that can be changed without a rebuild. The settings file and its JSON Schema, environment variables, flags, `--help`, and the
+// options of the operator derive from it.
 import { LOG_LEVELS } from "../base/logger.js";
 import {
   type SettingType,
@@ -22,16 +22,16 @@ import {
 } from "./setting-types.js";
 
 export interface Setting {
-  /** The path in the file, such as `leaderElection.name`; settings of a controller are below `controllers.NAME`. */
+  /** The path in the file, such as `leaderElection.name`. Settings of a controller are below `controllers.NAME`. */
   readonly path: string;
   readonly type: SettingType;
   readonly help: string;
   readonly flag: string;
-  /** Absent if no environment variable sets it. */
+  /** Undefined if no environment variable sets it. */
   readonly env: string | undefined;
-  /** The path in the options of the operator, or in the definition of the controller. Absent if it is applied in another way. */
+  /** The path in the options of the operator, or in the definition of the controller. Undefined if it is applied in another way. */
   readonly option: string | undefined;
-  /** Whether a change of the file applies without a restart. */
+  /** Whether a change in the file takes effect without a restart. */
   readonly isLive?: true;
 }
 
@@ -39,7 +39,7 @@ type Table = { readonly [path: string]: Pick<Setting, "type" | "help"> & Partial
 
 const level = choice(...LOG_LEVELS);
 
-/** The settings of an operator, with kubebuilder's flags where they exist. */
+/** Settings of the operator. Flags have the names that kubebuilder uses where it has them. */
 export const OPERATOR_SETTINGS = settingsIn({
   logLevel: { type: level, help: "Which lines are written. Default: info", option: undefined, isLive: true },
   logFormat: {
@@ -47,7 +47,7 @@ export const OPERATOR_SETTINGS = settingsIn({
     help: "How lines are written. Default: pretty in a terminal, json elsewhere",
     option: undefined,
   },
-  // KUBECONFIG may list several files, and is read by loadConnection.
+  // loadConnection reads KUBECONFIG, which may list several files.
   kubeconfig: { type: file, help: "A kubeconfig file, in place of KUBECONFIG", env: undefined },
   namespaces: {
     type: namespaces,
@@ -119,7 +119,7 @@ export const OPERATOR_SETTINGS = settingsIn({
   stopTimeout: { type: duration, help: "How long reconciles may take at the stop. Default: 25s" },
 });
 
-/** The settings of each controller, named as in `spec.controller` of the workflow spec. */
+/** Settings of each controller, with the names of `spec.controller` in the workflow spec. */
 export const CONTROLLER_SETTINGS = settingsIn({
   logLevel: { type: level, help: "Which lines of this controller are written", option: undefined, isLive: true },
   namespaces: { type: namespaces, help: "What it watches, current for that of the operator" },
@@ -140,7 +140,7 @@ export const CONTROLLER_SETTINGS = settingsIn({
   "rateLimit.within": { type: duration, help: "In which time" },
 });
 
-/** Returns all settings of an operator with these controllers, by their full paths. */
+/** Returns all settings of an operator with these controllers, with their full paths. */
 export function settingsOf(controllers: readonly string[]): readonly Setting[] {
   const ofControllers = controllers.flatMap((controller) => {
     const prefix = `controllers.${controller}`;
@@ -160,12 +160,12 @@ function settingsIn(table: Table): readonly Setting[] {
   });
 }
 
-// Sources of settings, in order of precedence: flags, the environment, the file, the code.
+// Sources of settings, in order of precedence: flags, environment variables, the file, the code.
 
-/** The values from one source, by the paths of the settings; those of a controller begin with `controllers.NAME.`. */
+/** Values from one source by setting path. Paths of a controller begin with `controllers.NAME.`. */
 export type SettingValues = ReadonlyMap<string, SettingValue>;
 
-/** Thrown for invalid settings, with all problems of one source, one a line. */
+/** Thrown for invalid settings. The message lists all problems of one source, one per line. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 
@@ -174,7 +174,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** Reads the environment variables. */
+/** Reads the settings from environment variables. Throws a SettingsError if any is invalid. */
 export function readEnvironment(settings: readonly Setting[], env: NodeJS.ProcessEnv): SettingValues {
   const problems: string[] = [];
   const values = new Map<string, SettingValue>();
@@ -186,7 +186,7 @@ export function readEnvironment(settings: readonly Setting[], env: NodeJS.Proces
   return values;
 }
 
-/** Reads `--name=value`, `--name value`, and `--name` alone for booleans. */
+/** Parses flags: `--name=value`, `--name value`, and `--name` alone for booleans. Throws a SettingsError if any is invalid. */
 export function readFlags(settings: readonly Setting[], args: readonly string[]) {
   const problems: string[] = [];
   const values = new Map<string, SettingValue>();
@@ -214,12 +214,12 @@ export function readFlags(settings: readonly Setting[], args: readonly string[])
   return { values: values as SettingValues, wantsHelp, config };
 }
 
-/** Merges the values of all sources; later ones take precedence. */
+/** Merges the values of several sources; later ones take precedence. */
 export function mergeSettings(...all: readonly SettingValues[]): SettingValues {
   return new Map(all.flatMap((each) => [...each]));
 }
 
-/** Parses a setting; adds a problem if it is invalid. */
+/** Runs `read`; if it throws, adds the message to `problems`. */
 export function collectProblem(problems: string[], where: string, read: () => unknown): void {
   try {
     read();
@@ -228,7 +228,7 @@ export function collectProblem(problems: string[], where: string, read: () => un
   }
 }
 
-/** Returns what `--help` of a compiled operator prints. */
+/** Returns the output of `--help`. */
 export function helpOf(settings: readonly Setting[]): string {
   const isOfController = ({ path }: Setting) => path.startsWith("controllers.");
   const own = settings.filter((each) => !isOfController(each));

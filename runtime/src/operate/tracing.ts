@@ -1,5 +1,5 @@
-// OpenTelemetry traces: a span for each reconcile, with a child span for each dependent, and in these a span for each request. The API is loaded
-// only if the program has registered a tracer provider before the operator starts.
+// OpenTelemetry tracing: a span per reconcile, with child spans for dependents, and in these a span per request. The API package is loaded only if
+// the program has registered a tracer provider before the operator starts.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import type { Context, Span } from "@opentelemetry/api";
@@ -8,18 +8,18 @@ import { messageOf } from "../base/logger.js";
 
 type Api = typeof import("@opentelemetry/api");
 
-// The global symbol under which every copy of the API registers its providers.
+// The global symbol under which all copies of the API package share their providers.
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
-// Many collectors drop or truncate a span with more.
+// Many collectors drop or truncate spans with more attribute values.
 const MAX_PATHS = 20;
 const MAX_PATH_LENGTH = 100;
 
-/** Returns undefined if the program has not registered a tracer provider. */
+/** Loads the OpenTelemetry API; undefined if no tracer provider is registered. */
 export async function loadTracing(): Promise<Tracing | undefined> {
   const registered = (globalThis as { readonly [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED];
   if (registered?.trace === undefined) return undefined;
-  // This package may not be able to resolve it, or a bundle may lack it.
+  // The import fails if the package is not resolvable from here, for example in a bundle.
   const api = await import("@opentelemetry/api").catch(() => undefined);
   return api && new OpenTelemetryTracing(api);
 }
@@ -27,10 +27,10 @@ export async function loadTracing(): Promise<Tracing | undefined> {
 class OpenTelemetryTracing implements Tracing {
   readonly #api: Api;
   readonly #tracer: ReturnType<Api["trace"]["getTracer"]>;
-  /** The active span, even if the program has not registered a context manager. */
+  /** The active span; needed if the program has not registered a context manager. */
   readonly #contexts = new AsyncLocalStorage<Context>();
 
-  /** The paths at which objects differed, by the span in which they were written. */
+  /** Paths of differing fields, by the span of their write. */
   readonly #changed = new WeakMap<Span, ReadonlySet<string>>();
 
   constructor(api: Api) {
@@ -66,7 +66,7 @@ class OpenTelemetryTracing implements Tracing {
     if (span?.isRecording() !== true) return;
     const known = this.#changed.get(span) ?? new Set();
     if (known.size >= MAX_PATHS) return;
-    // The items of a bulk dependent share one span.
+    // The items of a bulk dependent share a span.
     const paths = [...new Set([...known, ...pathsOf(MAX_PATHS).map(cut)])].slice(0, MAX_PATHS);
     this.#changed.set(span, new Set(paths));
     if (paths.length > 0) span.setAttribute("gen_operator.changed_paths", paths);
@@ -113,13 +113,13 @@ function cut(path: string): string {
   return path.length <= MAX_PATH_LENGTH ? path : `${path.slice(0, MAX_PATH_LENGTH - 1)}…`;
 }
 
-// Channels of node:diagnostics_channel, which tools can subscribe to without a change of the operator.
+// Channels of node:diagnostics_channel; tools can subscribe to them without changing the operator.
 
-/** Published when an operator has started, with the names of its `controllers`. */
+/** Published after an operator has started, with the names of its `controllers`. */
 export const startedChannel = channel("gen-operator.started");
 
-/** Published at the end of every reconcile. The messages are `ReconcileEvent`s. */
+/** Published at the end of each reconcile. Messages are `ReconcileEvent`s. */
 export const reconcileChannel = channel("gen-operator.reconcile");
 
-/** Published when a primary was deleted: the `controller`, and the key of the `primary`. */
+/** Published after a primary was deleted: the `controller`, and the key of the `primary`. */
 export const primaryDeletedChannel = channel("gen-operator.primary-deleted");
