@@ -1,9 +1,13 @@
-// The door of generated code whose schema has rules in CEL. It stands apart, so that an operator without rules bundles no evaluator.
+// Entry point of generated code whose schemas have validation rules in CEL. Separate from codegen.ts, so that operators without such rules do not
+// bundle the CEL evaluator.
 import { checkRules } from "@gen-operator/schema/cel";
 import type { KubernetesObject, ResourceDefinition, Unstored } from "../base/kubernetes-object.js";
 import { type ParseOptions, parseResource as parseUnruled } from "./define-resource.js";
 
-/** Does what `parseResource` of the other door does, and checks the rules of the schema, too. */
+/**
+ * Validates like `parseResource` of `@gen-operator/runtime/codegen`, and also evaluates the validation rules of the schema
+ * (`x-kubernetes-validations`).
+ */
 export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,

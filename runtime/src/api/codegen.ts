@@ -1,4 +1,5 @@
-// The door of generated code. A breaking change gets a door of its own beside this one, so that committed output keeps compiling.
+// Entry point of generated code. A breaking change is released under a new entry point beside this one, so that committed generated code keeps
+// compiling.
 
 // Definitions
 export { defineController, type ControllerOptions } from "./define-controller.js";
@@ -67,7 +68,7 @@ export type {
 export type { NewMeta, NewResource, Unstored } from "../base/kubernetes-object.js";
 export type { ResourceClass, ResourceDefinition, Schema, ValidationRule } from "../base/kubernetes-object.js";
 
-// Types of what the user writes
+// Types that user code refers to
 export type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 export type {
   DeleteControl,

@@ -1,4 +1,4 @@
-// The records that connect an operator, its controllers and the parts of each controller. Types only.
+// Types of the parts that an operator and its controllers are wired from.
 import type { ForeignWrites, LoopReporter } from "../apply/competing-writers.js";
 import type { Writer } from "../apply/writer.js";
 import type { LoopEvent, Tracing } from "../base/activity.js";
@@ -20,39 +20,39 @@ import type { SharedInformers } from "../watch/shared-informers.js";
 import type { KubernetesDependent } from "../workflow/workflow-definition.js";
 import type { ExternalDependents } from "./external-dependents.js";
 
-/** Receives what the controllers of an operator do. Its functions must not throw. */
+/** Receives the events of the controllers of an operator, for metrics, tracing and user callbacks. Its functions must not throw. */
 export interface OperatorObserver {
   onReconcile(event: ReconcileEvent): void;
-  /** Called for every write of a write loop. */
+  /** Called for each write that is part of a write loop. */
   onLoop(event: LoopEvent): void;
-  /** Called for every write that another process sent under a field manager of a controller. */
+  /** Called for each write by another process that uses a field manager of the controller. */
   onForeignWrite(write: { readonly controller: string }): void;
   onExternalWrite(event: ExternalWriteEvent): void;
 }
 
-/** What the controllers of an operator share, from one start to one stop. */
+/** State that the controllers of an operator share, from one start to the following stop. */
 export interface OperatorContext {
   readonly client: ApiClient;
-  /** The clients of the other clusters that dependents live in, by the names of the clusters. */
+  /** The clients of the other clusters that dependents live in, by the name of the cluster. */
   readonly clusters: ReadonlyMap<string, ApiClient>;
-  /** The field managers of all controllers and their dependents. Caches keep only their entries in managed fields. */
+  /** The field managers of all controllers and their dependents. Caches keep only the `managedFields` entries of these managers. */
   readonly fieldManagers: readonly string[];
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly events: EventRecorder;
   readonly tracing?: Tracing | undefined;
-  /** The primaries that blocked the event loop, which are reconciled last. */
+  /** The primaries that blocked the event loop. They are reconciled after all others. */
   readonly suspects: Suspects;
-  /** The key that signs what controllers store where other clients can write. */
+  /** The Secret with the key that signs values which controllers store where other clients can write. */
   readonly proofKey: ProofKeySecret;
-  /** Returns the label selector of the watch of a dependent; undefined if it has none. */
+  /** Returns the label selector of the watch of a dependent, or undefined if the watch has none. */
   selectorOf(controller: ControllerDefinition, dependent: KubernetesDependent): string | undefined;
-  /** Returns the number of the term in which this replica leads; absent without leader election. */
+  /** Returns the number of the leadership term of this replica. Absent without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
   readonly observer: OperatorObserver;
 }
 
-/** The parts of a controller that its dependents are watched and written with. */
+/** The parts of a controller that are needed to watch and write its dependents. */
 export interface DependentParts {
   readonly definition: ControllerDefinition;
   readonly operator: OperatorContext;
@@ -66,13 +66,13 @@ export interface DependentParts {
   readonly proofs: LinkProofs;
 }
 
-/** The parts of a running controller but for those that look after primaries which no reconcile cleans up. */
+/** The parts of a running controller, without those that clean up after primaries that no reconcile cleans up. */
 export interface ControllerCore extends DependentParts {
-  /** Aborted when the controller is to stop. */
+  /** Aborted when the controller has to stop. */
   readonly stopping: AbortController;
-  /** Tells whether this replica leads, and has what it needs to reconcile. */
+  /** Returns whether this replica leads and has loaded everything that a reconcile needs. */
   isPrepared(): boolean;
-  /** The finalizer that primaries may get; absent if the controller needs none. */
+  /** The finalizer that is added to primaries. Absent if the controller needs none. */
   readonly finalizer: string | undefined;
   readonly expectations: ExpectationRegistry;
   readonly runner: PrimaryReconciler;
@@ -83,11 +83,14 @@ export interface ControllerCore extends DependentParts {
 
 export interface ControllerParts extends ControllerCore {
   readonly sweepers: Sweepers;
-  /** Reports primaries whose deletion is blocked, or that left objects behind. */
+  /** Reports primaries whose deletion is blocked, and deleted primaries whose objects remain. */
   readonly stuck: StuckPrimaries;
 }
 
-/** `deleted`: cleanup without a finalizer. `unselected`: cleanup of primaries that the selector of the controller excludes. */
+/**
+ * `deleted`: cleans up after primaries that were deleted without a finalizer. `unselected`: cleans up after primaries that no longer match the
+ * selector of the controller.
+ */
 export type SweepName = "deleted" | "unselected";
 
 export type Sweepers = { readonly [Name in SweepName]?: Sweeper };

@@ -1,4 +1,5 @@
-// Validates the definitions of controllers when an operator is created: each by itself, each pair, and each against the kinds that its clusters serve.
+// Validates controller definitions when an operator is created: each definition, each pair of definitions, and their kinds against the CRDs of the
+// clusters.
 import { hasFormat } from "@gen-operator/schema";
 import { type FieldManagers, type ResourceDefinition, kindNameOf, memberOf } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
@@ -32,7 +33,7 @@ import {
   ownsData,
 } from "../workflow/workflow-definition.js";
 
-/** Throws if the settings of a controller contradict each other. */
+/** Throws if the definition of a controller is invalid. */
 export function checkController(definition: ControllerDefinition): void {
   const { name, workflow, reconciler, filters } = definition;
   const fail = (problem: string) => new Error(`controller "${name}" ${problem}`);
@@ -78,7 +79,7 @@ function checkFinalizers({ workflow, finalizer, formerFinalizers = [] }: Control
     if (isQualified(each)) continue;
     if (!isName(each))
       throw fail(`has the finalizer "${each}"; it must be a domain, a slash and a name, such as "${example}"`);
-    // The API server rejects it.
+    // For built-in kinds, the API server rejects a finalizer without a domain.
     if (!primary.isCustom)
       throw fail(`has the finalizer "${each}"; for built-in kinds it needs a domain, as "${example}" has`);
   }
@@ -88,7 +89,7 @@ function checkFinalizers({ workflow, finalizer, formerFinalizers = [] }: Control
     );
 }
 
-/** Returns warnings about settings that work, but should be changed. */
+/** Returns warnings about settings that are valid but should be changed. */
 export function warningsOf({ workflow, finalizer }: ControllerDefinition): readonly string[] {
   if (finalizer === undefined || finalizer.includes("/")) return [];
   const example = `${defaultFinalizerOf(workflow.primary)}`;
@@ -125,14 +126,14 @@ function checkCleanupPolicy(definition: ControllerDefinition, fail: Fail): void 
   }
 }
 
-// After a restart, only the name, namespace and UID of a deleted primary are known.
+// After a restart, a deleted primary is known only by its name, namespace and UID.
 function needsPrimary(dependent: DependentDefinition): string | undefined {
   if (!isKubernetes(dependent)) return dependent.delete === undefined ? undefined : "delete()";
   if (typeof dependent.operations?.delete === "function") return "delete()";
   return dependent.heldForCleanup === true ? "heldForCleanup" : undefined;
 }
 
-// The type of a condition is a qualified name (1.36, metav1.Condition).
+// A condition type is a qualified name (Kubernetes 1.36, metav1.Condition).
 const CONDITION_PREFIX = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
 
 function checkStatusConditions(definition: ControllerDefinition, fail: Fail): void {
@@ -159,7 +160,7 @@ function checkFieldManagers(definition: ControllerDefinition, fail: Fail): void 
   const own = fieldManagersOf(definition).find((each) => definition.formerFieldManagers?.includes(each));
   if (own !== undefined)
     throw fail(`has its field manager "${own}" among its former field managers (formerFieldManagers); remove it there`);
-  // As the API server validates (1.36, ValidateFieldManager).
+  // The limits of the API server (Kubernetes 1.36, ValidateFieldManager).
   const wrong = fieldManagersOf(definition).find((each) => each === "" || Buffer.byteLength(each) > 128);
   if (wrong !== undefined)
     throw fail(
@@ -167,20 +168,20 @@ function checkFieldManagers(definition: ControllerDefinition, fail: Fail): void 
     );
 }
 
-/** Returns the field managers of an operator, and those whose fields it takes over. */
+/** Returns the field managers of an operator, together with the former ones whose fields it takes over. */
 export function keptManagersOf(controllers: readonly ControllerDefinition[]): FieldManagers & readonly string[] {
   const own = new Set(controllers.flatMap(fieldManagersOf));
   const former = new Set(controllers.flatMap(takenManagersOf).filter((each) => !own.has(each)));
   return Object.assign([...own], { former });
 }
 
-/** Throws if a controller is invalid, or two controllers conflict. */
+/** Throws if a controller is invalid or two controllers conflict. */
 export function checkControllers(definitions: readonly ControllerDefinition[]): void {
   definitions.forEach(checkController);
   definitions.forEach((one, index) => definitions.slice(index + 1).forEach((other) => checkPair(one, other)));
 }
 
-// Another controller must not use the names that a controller takes over from an earlier operator.
+// The former names, field managers and finalizers of a controller must not be in use by another controller.
 function checkFormer(
   { name, formerNames = [], formerFieldManagers = [], formerFinalizers = [] }: ControllerDefinition,
   other: ControllerDefinition,
@@ -204,7 +205,7 @@ function checkFormer(
   }
 }
 
-// Each would overwrite the conditions of the other forever. Different selectors may have no primary in common.
+// The controllers would overwrite each other's conditions forever. Controllers with different selectors may have no primary in common.
 function checkConditionPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.statusConditions !== "managed" || other.statusConditions !== "managed" || mayBeDisjoint(one, other)) return;
   const types = keptConditionsOf(other).all;
@@ -227,14 +228,14 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
   const finalizer = finalizerNameOf(one);
   const { plural, group } = one.workflow.primary;
-  // All versions have the same objects.
+  // Every version of an API group serves the same objects.
   const isOfOneKind = plural === other.workflow.primary.plural && group === other.workflow.primary.group;
   checkFormer(other, one, isOfOneKind);
   checkFormer(one, other, isOfOneKind);
   if (isOfOneKind) checkConditionPair(one, other);
   if (!isOfOneKind || finalizerNameOf(other) !== finalizer) return;
   if (one.onAllEvents === true || other.onAllEvents === true) return;
-  // A controller without a finalizer still removes leftovers with its name.
+  // A controller without a finalizer still removes finalizers of this name that an earlier version left on primaries.
   if (finalizerOf(one) === undefined && finalizerOf(other) === undefined) return;
   const renamed = finalizerOf(one) === undefined ? one : other;
   const [domain] = (finalizer.includes("/") ? finalizer : defaultFinalizerOf(one.workflow.primary)).split("/");
@@ -268,7 +269,7 @@ function checkLimits({ name, retry = {}, rateLimit, ...definition }: ControllerD
   requireNumbers(owner, { "rateLimit.maxReconciliations": [maxReconciliations], "rateLimit.withinMs": [withinMs, 0] });
 }
 
-/** Returns the namespaces that a controller watches; undefined for all. Throws for "current" if the connection has no namespace. */
+/** Returns the namespaces that a controller watches, or undefined for all. Throws for "current" if the connection has no namespace. */
 export function namespacesOf(
   { name, namespaces }: Pick<ControllerDefinition, "name" | "namespaces">,
   connection: Pick<Connection, "namespace" | "origin">,
@@ -279,7 +280,8 @@ export function namespacesOf(
 
 const STANDARD_FINALIZERS: readonly string[] = ["foregroundDeletion", "orphan", "kubernetes"];
 
-// A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, for built-in kinds with a domain unless it is Kubernetes' own).
+// A domain, a slash and a name (Kubernetes 1.36, ValidateFinalizerName: a qualified name; built-in kinds also require the domain, except for the
+// finalizers of Kubernetes itself).
 function isQualified(finalizer: string): boolean {
   const [domain = "", name = "", ...rest] = finalizer.split("/");
   return rest.length === 0 && isName(name) && hasFormat(domain, "k8s-long-name") === true;
@@ -291,7 +293,7 @@ function isName(text: string): boolean {
 
 type Fail = (problem: string) => Error;
 
-/** Throws if the settings of a dependent in any workflow contradict each other. */
+/** Throws if a dependent of any workflow of the controller is invalid. */
 function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fail: Fail): void {
   const named = Object.entries(workflows).map(([name, each]) => ({ each, where: ` in its workflow "${name}"` }));
   for (const { each, where } of [{ each: workflow, where: "" }, ...named]) {
@@ -327,13 +329,13 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
   checkShared(workflow, fail);
 }
 
-// An entry for another scope is about objects that the dependent has left there.
+// A dependent may have the name of a `removed` entry if the entry is about another scope: it then covers the objects that the dependent left there.
 function isRemoved(dependent: DependentDefinition, name: string, { removed = {} }: WorkflowDefinition): boolean {
   const stated = memberOf(removed, name);
   return stated !== undefined && seesRemoved(dependent, stated);
 }
 
-// Each would claim the resources of the other, and a bulk dependent would delete them.
+// Both dependents would claim the same resources, and a bulk dependent would delete those of the other.
 function checkShared({ dependents }: WorkflowDefinition, fail: Fail): void {
   const users = new Map<string, string>();
   for (const dependent of dependents) {
@@ -354,10 +356,10 @@ function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalD
   return isWritten && isOwn === undefined && state === undefined;
 }
 
-/** Returns the problem of a dependent; undefined if there is none. */
+/** Returns what is wrong with a dependent, or undefined if it is valid. */
 type ObjectRule = (dependent: KubernetesDependent, primary: ResourceDefinition) => string | undefined;
 
-/** The first problem in this order is reported. */
+/** Only the first problem, in this order, is reported. */
 const OBJECT_RULES: readonly ObjectRule[] = [
   problemOfReference,
   problemOfMode,
@@ -405,7 +407,7 @@ function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefini
   return undefined;
 }
 
-// The primary owns the objects, so they are in its cluster.
+// The objects are owned by the primary, so they are in its cluster.
 function problemOfState(state: ObjectState, primary: ResourceDefinition, isBulk: boolean): string | undefined {
   const names = { configMap: "ConfigMaps", secret: "Secrets" };
   const [kinds, scope] =
@@ -503,7 +505,7 @@ function problemOfImmutable({ onImmutable, ...rest }: KubernetesDependent): stri
   return never && `${never}, and sets onImmutable: recreate; remove one of them`;
 }
 
-// An owner must be in the namespace of its dependents, or cluster-scoped (1.36, garbage collection).
+// An owner must be in the namespace of its dependents or cluster-scoped (Kubernetes 1.36, garbage collection).
 function problemOfLink(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
   const { mode, resource, cluster } = dependent;
   if (mode === "readOnly" || deletionOf(dependent) !== "garbageCollected") return undefined;
@@ -525,7 +527,7 @@ function problemOfPlace({ namespace, resource, eventSource, ...rest }: Kubernete
     : `shares event source "${eventSource}" and states ${needless}, which is for that source to say`;
 }
 
-/** Throws if the operator has no connection for the cluster of a dependent. */
+/** Throws if a dependent lives in a cluster for which the operator has no connection. */
 export function checkClusters(controllers: readonly ControllerDefinition[], clusters: readonly string[]): void {
   for (const controller of controllers)
     for (const { name: dependent, cluster } of dependentsOf(controller).filter(isKubernetes))
@@ -538,13 +540,13 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
 
 interface CrdCheckContext {
   readonly client: ApiClient;
-  /** The clients of other clusters, by name. */
+  /** The clients of the other clusters, by name. */
   readonly clusters: ReadonlyMap<string, ApiClient>;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
 
-/** Compares the kinds that controllers need with the CRDs of their clusters; throws if one differs. */
+/** Compares the kinds of the controllers with the CRDs of their clusters. Throws if one differs. */
 export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
   { client, clusters, logger, signal }: CrdCheckContext,
@@ -556,7 +558,7 @@ export async function checkDefinitions(
   await Promise.all([check(client), ...[...clusters].map(([name, cluster]) => check(cluster, name))]);
 }
 
-// A kind with an activation condition may be absent.
+// A kind with an activation condition need not be installed, so it is not checked.
 function definitionsOf(controller: ControllerDefinition, cluster: string | undefined): ResourceDefinition[] {
   const needed = dependentsOf(controller)
     .filter(isKubernetes)

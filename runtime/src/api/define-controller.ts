@@ -3,7 +3,7 @@ import type { ControllerDefinition, PrimaryIndexFunction } from "../reconcile/co
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type { ChainTypes } from "./define-workflow.js";
 
-/** Options of a controller in generated code; the functions of the user keep their own types. */
+/** Options of a controller in generated code. Unlike in a ControllerDefinition, the functions keep the types of the user. */
 export interface ControllerOptions<
   Primary,
   Secondary,
@@ -11,13 +11,13 @@ export interface ControllerOptions<
   Input = PrimaryPatch<Primary>,
   Details = Record<never, never>,
 > extends Omit<ControllerDefinition, "reconciler" | "filters" | "indexes"> {
-  // The compiler infers from `Primary & {}` last, so that it reports the reconciler if the primaries differ.
+  // TypeScript infers from `Primary & {}` last, so that a mismatch between the primaries is reported at the reconciler.
   readonly reconciler?: Reconciler<Primary & {}, Secondary, Status, Input, Details>;
   readonly filters?: Omit<EventFilters<NoInfer<Primary>>, "onDelete">;
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction<NoInfer<Primary>> };
 }
 
-/** Defines a controller. An inline reconciler gets the types of the workflow: `Known` dependents, and `Found` details of conditions. */
+/** Defines a controller. An inline reconciler is typed by the workflow: `Known` are its dependents, `Found` the details of its conditions. */
 export function defineController<
   Primary,
   Known,
@@ -34,13 +34,13 @@ export function defineController<
   return Object.freeze(options) as unknown as ControllerDefinition;
 }
 
-/** The arguments of a reconciler that invokes its workflow itself: there is no result yet, and `context.workflow` runs it. */
+/** Arguments of a reconciler with `invocation: explicit`: it runs the workflow with `context.workflow`, so there is no workflow result yet. */
 export type Explicit<Arguments extends { readonly context: unknown }, Workflow> = Omit<
   Arguments,
   "context" | "workflow"
 > & { readonly context: { readonly workflow: Workflow } & Arguments["context"]; readonly workflow: never };
 
-/** A reconciler that invokes its workflow itself. */
+/** A reconciler of a workflow with `invocation: explicit`. */
 export type ExplicitReconciler<Reconciler, Workflow> = {
   [Name in keyof Reconciler]: Name extends "reconcile" | "cleanup"
     ? Reconciler[Name] extends

@@ -22,23 +22,23 @@ import type {
   Unstored,
 } from "../base/kubernetes-object.js";
 
-/** The facts of a kind in generated code. */
+/** The properties of a kind that generated code passes to defineResource(). */
 export type ResourceFacts = Pick<
   ResourceDefinition,
   "group" | "version" | "kind" | "plural" | "scope" | "hasStatusSubresource" | "scale" | "isCustom" | "schema"
 >;
 
-/** Defines a kind from its facts. */
+/** Creates the definition of a kind. */
 export function defineResource<Resource extends KubernetesObject>(facts: ResourceFacts): ResourceDefinition<Resource> {
   const apiVersion = facts.group === "" ? facts.version : `${facts.group}/${facts.version}`;
   return Object.freeze({ ...facts, apiVersion });
 }
 
 /**
- * Builds an object: adds the apiVersion, the kind and, for a custom kind, the defaults of its schema to `init`, as the API server will store it.
+ * Builds an object from `init`: adds apiVersion and kind and, for a custom kind, the defaults of its schema, as the API server would.
  *
- * A name that is to start with `generateName` is completed here, as the API server does. So the object has a name that can be referred to
- * before it exists, and creating it twice by mistake fails.
+ * A name for `generateName` is generated here, not by the API server. The object then has a name that others can refer to before it exists, and
+ * creating it twice by mistake fails.
  */
 export function createResource<Resource extends KubernetesObject>(
   { apiVersion, kind, isCustom, schema }: ResourceDefinition<Resource>,
@@ -53,8 +53,8 @@ export function createResource<Resource extends KubernetesObject>(
 }
 
 /**
- * Returns an object as it is read after the API server has stored it: with its defaults, `uid`, `resourceVersion`, `creationTimestamp` and, of a
- * custom kind, `generation`, unless it has them. For unit tests of functions that are called with what was read.
+ * Returns an object as the API server would return it after storing it: with its defaults, `uid`, `resourceVersion`, `creationTimestamp` and, for a
+ * custom kind, `generation`. Values that the object already has are kept. Use it in unit tests of functions that receive objects from the cluster.
  *
  * @example
  * const primary = asStored(WebPage, { metadata: { name: "home", namespace: "default" }, spec: { html: "<h1>Hello</h1>" } });
@@ -75,7 +75,7 @@ export function asStored<Resource extends KubernetesObject, Input>(
   return { ...created, metadata: stored } as unknown as Resource;
 }
 
-/** Tells whether a value is an object of the kind, by apiVersion and kind alone. */
+/** Returns whether a value is an object of the kind. Compares only apiVersion and kind. */
 export function isResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
@@ -85,18 +85,18 @@ export function isResource<Resource extends KubernetesObject>(
   return apiVersion === definition.apiVersion && kind === definition.kind;
 }
 
-/** The facts of a kind without a generated class; `plural` is the name that `kubectl api-resources` shows. */
+/** Describes a kind that has no generated class. `plural` is the resource name that `kubectl api-resources` prints. */
 export interface UntypedFacts extends Pick<ResourceDefinition, "apiVersion" | "kind" | "plural" | "scope"> {
-  /** Default: true */
+  /** Whether the kind has a status subresource. Default: true */
   readonly hasStatusSubresource?: boolean;
 }
 
-/** An object of an untyped kind. */
+/** An object of a kind without a generated class. */
 export interface UntypedResource extends KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** The result of `desired` for an untyped kind. */
+/** The desired object of a kind without a generated class. */
 export interface UntypedInput {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;
@@ -104,8 +104,8 @@ export interface UntypedInput {
   readonly [field: string]: unknown;
 }
 
-// The groups with a dot that a kube-apiserver 1.36 serves by itself. Other groups end in k8s.io as well, and are custom: those of
-// Gateway API, volume snapshots and metrics.
+// The API groups with a dot that kube-apiserver 1.36 serves. Other groups that end in k8s.io come from CRDs, such as those of the Gateway API and
+// volume snapshots, or from the metrics server.
 const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
   "admissionregistration.k8s.io",
   "apiextensions.k8s.io",
@@ -125,7 +125,7 @@ const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
   "storage.k8s.io",
 ]);
 
-/** Describes a kind by its name alone (JOSDK's GenericKubernetesResource): its objects are whatever the server has. */
+/** Defines a kind without a schema, like JOSDK's GenericKubernetesResource. Its objects are neither typed nor validated. */
 export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResource, UntypedInput> {
   const { apiVersion, kind, plural, scope, hasStatusSubresource = true } = facts;
   const [version = "", group = ""] = apiVersion.split("/").reverse();
@@ -141,15 +141,15 @@ export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResou
 
 export type { SchemaProblem } from "@gen-operator/schema";
 
-/** Options of parseResource(). */
+/** Options of parseResource. */
 export interface ParseOptions {
-  /** The namespace of an object of a namespaced kind without one. */
+  /** The namespace of the result if the value has none and the kind is namespaced. */
   readonly namespace?: string;
 }
 
-/** Options of parseResource() with a check of validation rules. */
+/** Options of parseResource, with an evaluator of validation rules. */
 export interface CheckedParseOptions extends ParseOptions {
-  /** Checks the rules of the schema if the object is valid otherwise. Default: they are not checked. */
+  /** Evaluates the validation rules of the schema. Called only if the object is otherwise valid. Default: the rules are not evaluated. */
   readonly checkRules?: (
     object: Record<string, unknown>,
     schema: Schema,
@@ -157,7 +157,7 @@ export interface CheckedParseOptions extends ParseOptions {
   ) => readonly SchemaProblem[];
 }
 
-/** Thrown for a value that does not fit the schema of its kind; `problems` has all problems. */
+/** Thrown if a value does not match the schema of its kind. `problems` lists every violation. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
   readonly problems: readonly SchemaProblem[];
@@ -169,12 +169,12 @@ export class SchemaError extends Error {
 }
 
 /**
- * Validates a value of unknown origin against the schema of the kind and returns it as the API server stores it: typed, and for a custom kind with
- * the defaults of the schema. The value itself is not changed; the result shares parts that need no default.
+ * Validates a value of unknown origin against the schema of a kind. Returns it typed and as the API server would store it; for a custom kind, with
+ * the defaults of the schema. Does not modify the value; the result shares the parts of it in which no default is set.
  *
- * Validates types, required and unknown fields, the metadata, the fields of the scale subresource, enums, ranges, lengths, formats, patterns (as RE2),
- * repeated items, embedded resources, anyOf, oneOf, allOf and not. To evaluate the rules of a schema (`x-kubernetes-validations`), use parseResource
- * of `@gen-operator/runtime/cel`. Throws a SchemaError that lists every path.
+ * Validates types, required and unknown fields, metadata, the fields of the scale subresource, enums, ranges, lengths, formats, patterns (as RE2),
+ * duplicate items, embedded resources, anyOf, oneOf, allOf and not. Use `parseResource` of `@gen-operator/runtime/cel` to also evaluate validation
+ * rules (`x-kubernetes-validations`). Throws a SchemaError with all violations.
  */
 export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
@@ -206,7 +206,7 @@ export function parseResource<Resource extends KubernetesObject>(
   return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Unstored<Resource>;
 }
 
-// The schema reports these already.
+// Skips paths for which the schema has already reported a problem.
 function checkScale(object: JsonObject, scale: ScalePaths, problems: SchemaProblem[]): void {
   for (const { path: from, value, expected } of findScaleProblems(object, scale)) {
     const path = from.slice(1);
@@ -220,7 +220,7 @@ function checkScale(object: JsonObject, scale: ScalePaths, problems: SchemaProbl
 
 const TEXT: Schema = { type: "string" };
 
-// Checks apiVersion, kind and metadata, which the schema does not cover.
+// Adds apiVersion, kind and metadata, which the schema of a kind does not cover.
 function withIdentity(schema: Schema): Schema {
   const { metadata, ...properties } = schema.properties ?? {};
   const open: Schema = { ...metadata, type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -231,7 +231,7 @@ function withIdentity(schema: Schema): Schema {
   };
 }
 
-// The types guarantee a name, and a namespace for a namespaced kind.
+// The types of generated classes guarantee a name and, for a namespaced kind, a namespace.
 function placedMetadata(
   metadata: unknown,
   { scope, namespace }: ParseOptions & Pick<ResourceDefinition, "scope">,
@@ -260,7 +260,7 @@ function describeValue(value: unknown): string {
   return typeof value === "object" && value !== null ? "another value" : String(JSON.stringify(value));
 }
 
-/** The fields that every cache keeps. */
+/** The fields that a reduced cache always keeps. */
 type IdentityField = "apiVersion" | "kind" | "metadata";
 
 type HeadOf<Path extends string> = Path extends `${infer Head}.${string}` ? Head : Path;
@@ -269,7 +269,7 @@ type RestOf<Path extends string, Field extends string> = Path extends `${Field}.
 
 declare const reduced: unique symbol;
 
-/** The type of a field that a cache does not keep. `Hint` is part of the compiler's message. */
+/** The type of a field that the cache does not keep. The compiler prints `Hint` in its message. */
 interface NotKept<Hint extends string> {
   readonly [reduced]: Hint;
 }
@@ -289,12 +289,12 @@ type KeptFields<Resource, Path extends string, Hint extends string> = {
   >;
 };
 
-/** Has the kept fields alone, so no other field can be read. */
+/** Contains only the kept fields, so reading another field does not compile. */
 type Readable<Resource, Path extends string, Hint extends string> = KeptFields<Resource, Path, Hint> & {
   readonly [reduced]?: never;
 };
 
-/** Has the other fields with a useless type, so the object is not taken for a whole object. */
+/** Gives all other fields an unusable type, so the object cannot be passed where a whole object is expected. */
 type Unreadable<Resource, Path extends string, Hint extends string> = KeptFields<Resource, Path, Hint> & {
   readonly [Field in keyof Resource as Field extends HeadOf<Path> ? never : Field]-?: NotKept<Hint>;
 } & { readonly [reduced]: true };
@@ -303,9 +303,9 @@ type KeptPart<Resource, Path extends string, Hint extends string> =
   Readable<Resource, Path, Hint> | Unreadable<Resource, Path, Hint>;
 
 /**
- * A resource in a cache that is reduced to paths such as `status.phase`: its identity, its metadata, and the values at the paths.
+ * A resource in a cache that keeps only some paths, such as `status.phase`: apiVersion, kind, metadata, and the values at these paths.
  *
- * Code that reads another field does not compile, nor does code that passes the object on as a whole one: a field of a union can be read
- * only if all members have it, and a union is assignable only if all members are. The message contains `Hint`. A whole object is assignable.
+ * Code that reads another field, or passes the object on as a whole object, does not compile: a field of a union can be read only if all members have
+ * it, and a union is assignable only if all members are. The compiler's message contains `Hint`. A whole object is assignable to this type.
  */
 export type Kept<Resource, Path extends string, Hint extends string> = KeptPart<Resource, Path | IdentityField, Hint>;

@@ -26,15 +26,15 @@ import type {
   WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
 
-/** The dependents that a chain has declared, with the types of their live objects by name. */
+/** The dependents declared so far: the types of their live objects, by name. */
 export type DependentTypes = { readonly [name: string]: unknown };
 
-/** For each dependent, the names of all dependents that it cannot exist without. */
+/** The transitive dependencies of each dependent that always exist when it is reconciled, by name. */
 export type WaitsFor = { readonly [name: string]: string };
 
 /**
- * The live dependents as one of them sees them: those that it waits for exist, others may be absent. `Always` are present in any case: the items of
- * bulk dependents, which may be empty, and the objects of event sources.
+ * The secondary resources that the functions of a dependent can read. Its required dependencies are present; other dependents may be absent. `Always`
+ * is always present: the items of bulk dependents, of which there may be none, and the resources of event sources.
  */
 export type SecondaryOf<
   Nodes extends DependentTypes,
@@ -46,15 +46,15 @@ export type SecondaryOf<
   readonly [Name in keyof Nodes & string as Name extends Present ? never : Name]?: Nodes[Name] | undefined;
 } & Always;
 
-/** A duplicate name; the compiler prints this text. */
+/** The type of a dependent name that is already in use. The compiler prints this text. */
 export interface DuplicateDependent<Name extends string> {
   readonly "this name is already a dependent of the workflow": Name;
 }
 
-/** The dependents that a dependent may depend on: any before it, required or optional. */
+/** The possible dependencies of a dependent: any dependent declared before it, required or optional. */
 export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
 
-/** The names of the dependents that exist whenever this one does. */
+/** The names of the transitive required dependencies of a dependent. */
 type NeededBy<Needed, Waits extends WaitsFor> = Extract<Needed, string> | Waits[Extract<Needed, string>];
 
 type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
@@ -63,21 +63,21 @@ type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
   ? Record<never, never>
   : { readonly [N in Name]: ItemsOf<Resource> };
 
-/** An object with `mode: once` may have been deleted while others depend on it. */
+/** An object with `mode: once` may already be deleted when its dependents are reconciled. */
 type AbsentOf<Mode, Bulk> = [Mode, Bulk] extends ["once", undefined] ? undefined : never;
 
 declare const workflowTypes: unique symbol;
 
-/** The types of the arguments of the functions of a chain. Never set. */
+/** Carries the argument types of a workflow's functions. The property never exists at run time. */
 export interface ChainTypes<Primary = unknown, Secondary = unknown, Details = unknown> {
   readonly [workflowTypes]?: { readonly primary: Primary; readonly secondary: Secondary; readonly details: Details };
 }
 
 /**
- * A workflow under construction, and a complete definition at every step.
+ * A workflow under construction. It is a complete definition after every step.
  *
- * `dependsOn` accepts names that were declared before, so an unknown name does not compile and a cycle cannot be written. `Bulk` are the bulk
- * dependents among them, and `Details` the details of the conditions.
+ * `dependsOn` accepts only dependents that were declared before, so unknown names and cycles do not compile. `Bulks` are the bulk dependents declared
+ * so far, `Details` the details of conditions.
  */
 export interface WorkflowBuilder<
   Primary,
@@ -90,7 +90,7 @@ export interface WorkflowBuilder<
   extends
     TypedWorkflow<keyof Nodes & string, Details>,
     ChainTypes<Primary, SecondaryOf<Nodes, never, Sources & Bulks>, Details> {
-  /** Adds a dependent that is created after those it depends on. */
+  /** Adds a dependent. It is reconciled after its dependencies. */
   dependent<
     const Name extends string,
     Resource extends KubernetesObject,
@@ -122,13 +122,16 @@ export interface WorkflowBuilder<
         ItemNames,
         NodeDetails<Activation, Precondition, Ready, Delete>
       > & {
-        /** How to handle an existing object that does not belong to this primary. A condition adopts the object if it is met. Default: `refuse` */
+        /**
+         * What to do with an existing object that does not belong to this primary. With a condition, the object is adopted if the condition is met.
+         * Default: `refuse`
+         */
         readonly existing?:
           | "refuse"
           | "adopt"
           | ExistingCondition<Primary, SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>, NoInfer<Resource>>;
         /**
-         * With `mode: "once"`: the object is recreated when this value changes, after the previous object has finished.
+         * With `mode: "once"`: recreates the object when this value changes, but not before the previous object has finished.
          *
          * @example again: ({ primary }) => primary.spec.version
          */
@@ -150,7 +153,7 @@ export interface WorkflowBuilder<
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
 
-  /** Adds an object of another client, by the name that the primary refers to: the workflow waits for it, and never writes it. */
+  /** Adds a read-only dependent: an object that another client creates and that the primary refers to by name. The workflow waits for it. */
   reference<
     const Name extends string,
     Resource extends KubernetesObject,
@@ -181,7 +184,7 @@ export interface WorkflowBuilder<
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
 
-  /** Adds a dependent outside Kubernetes, with functions that read and write its resources. */
+  /** Adds a dependent outside of Kubernetes. Its functions read and write the resources of an external API. */
   external<
     const Name extends string,
     Resource,
@@ -225,7 +228,7 @@ export interface WorkflowBuilder<
   >;
 }
 
-/** The type of a hand-written reconciler of a workflow: its arguments have the names and types of the chain. */
+/** The type of a hand-written reconciler of a workflow. Its arguments have the names and types that the workflow declares. */
 export type ReconcilerOf<Workflow extends ChainTypes, Status> =
   Workflow extends ChainTypes<infer Primary, infer Secondary, infer Details>
     ? Reconciler<Primary, Secondary, Status, PrimaryPatch<Primary>, Details>
@@ -233,7 +236,7 @@ export type ReconcilerOf<Workflow extends ChainTypes, Status> =
 
 /** Options of a workflow. */
 export interface WorkflowOptions extends Omit<WorkflowDefinition, "primary" | "dependents" | "removed"> {
-  /** Dependents of earlier versions of the operator, by name. */
+  /** Dependents that earlier versions of the operator had, by name. */
   readonly removed?: {
     readonly [name: string]: Omit<RemovedDependent, "resource"> & {
       readonly resource: Defined;
@@ -248,7 +251,7 @@ type StartedWorkflow<Primary, Sources extends object> = WorkflowBuilder<
   Sources
 >;
 
-/** Starts the workflow of a primary kind; add dependents with `dependent`. `Sources` are the objects of event sources that functions can read. */
+/** Starts the workflow of a primary kind; add dependents with `dependent`. `Sources` are the resources of event sources that functions can read. */
 export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
   primary: Defined<Primary>,
   { removed = {}, ...options }: WorkflowOptions = {},
@@ -277,10 +280,10 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   return Object.freeze({ ...definition, dependent, reference, external });
 }
 
-/** The items of a bulk dependent by their keys. */
+/** The items of a bulk dependent, by key. */
 export type ItemsOf<Resource> = { readonly [key: string]: Resource };
 
-/** The details of the conditions of a dependent, by their names. */
+/** The details that each condition of a dependent returns. */
 export interface NodeDetails<Activation, Precondition, Ready, Delete> {
   readonly activationCondition: Activation;
   readonly reconcilePrecondition: Precondition;
@@ -288,7 +291,7 @@ export interface NodeDetails<Activation, Precondition, Ready, Delete> {
   readonly deletePostcondition: Delete;
 }
 
-/** Options of any dependent; `Details` are those of its conditions, and `Known` are the dependents that may exist during a cleanup. */
+/** Options of any dependent. `Details` are those of its conditions; `Known` are the dependents that may exist during a cleanup. */
 export interface NodeOptions<
   Primary,
   Secondary,
@@ -299,37 +302,37 @@ export interface NodeOptions<
   ItemNames,
   Details extends ConditionDetails,
 > extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
-  /** Dependents that were declared before. The dependent waits for an optional dependency only while that is active. */
+  /** Dependencies, declared before this dependent. An optional dependency is waited for only while it is active. */
   readonly dependsOn?: readonly Needed[];
-  /** Bulk dependents of which each item waits for the item of the same key only. */
+  /** Bulk dependents whose items this one depends on item by item: each item waits only for the item with the same key. */
   readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
   readonly bulk?: Bulk;
   readonly activationCondition?: Condition<Primary, Secondary, Details["activationCondition"], Live>;
   readonly reconcilePrecondition?: Condition<Primary, Secondary, Details["reconcilePrecondition"], Live>;
   readonly readyPostcondition?: Condition<Primary, Secondary, Details["readyPostcondition"], Live>;
   /**
-   * During a cleanup, any dependency may have been deleted. A method, so that a function with a stricter parameter still fits, such as one that is also
-   * the readyPostcondition.
+   * During a cleanup, any dependency may already be deleted. Declared as a method, so that a function with a stricter parameter is accepted, such as
+   * one that is also the readyPostcondition.
    */
   deletePostcondition?(
     args: ConditionArguments<Primary, Known, Live>,
   ): ReturnType<Condition<Primary, Known, Details["deletePostcondition"], Live>>;
 }
 
-/** The type of the options that only a bulk dependent has, in all other dependents. The compiler prints its text. */
+/** The type of options that only bulk dependents have, on any other dependent. The compiler prints its text. */
 export interface OnlyOfBulkDependents {
   readonly "only the items of a bulk dependent wait for other items": never;
 }
 
-/** The result of `desired`: one object, or the items of a bulk dependent by their keys. */
+/** The result of `desired`: one object, or for a bulk dependent its items by key. */
 type WantedOf<Input, Bulk> = [Bulk] extends [undefined] ? NoInfer<Input> : ItemsOf<NoInfer<Input>>;
 
-/** The type of the options that a read-only dependent does not have. The compiler prints its text. */
+/** The type of options that a read-only dependent must not have. The compiler prints its text. */
 export interface OnlyOfWrittenDependents {
   readonly "a read-only dependent has nothing to desire": never;
 }
 
-/** Options that a read-only dependent must not have, and any other must. */
+/** `desired` is required, except for a read-only dependent, which must not have it. */
 type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["readOnly"]
   ? { readonly desired?: OnlyOfWrittenDependents }
   : { readonly desired: Desired<Primary, Secondary, Wanted> };
@@ -349,8 +352,8 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   | "operations"
 > {
   /**
-   * What to do if the API server rejects a write because a field of the object is immutable: `recreate` deletes the object and creates it again.
-   * Default: `fail`
+   * How to handle a write that the API server rejects because a field is immutable: `recreate` deletes the object and creates it again. Default:
+   * `fail`
    *
    * @example onImmutable: "recreate"
    */
@@ -361,7 +364,7 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
 }
 
-/** Kinds whose deletion loses data. */
+/** Kinds whose deletion causes data loss. */
 interface DataKind {
   readonly kind:
     | "CustomResourceDefinition"
@@ -372,12 +375,12 @@ interface DataKind {
     | "VolumeSnapshotContent";
 }
 
-/** Kinds whose deletion loses data are never recreated. */
+/** Objects whose deletion causes data loss are never recreated. */
 type RecreateOption<Resource> = [Resource] extends [DataKind] ? never : "recreate";
 
 /**
- * Returns a `desired` unchanged, and asserts that the conditions of its dependent, which are evaluated first, guarantee the type of its primary.
- * Generated code uses it for fields that a `when:` tests.
+ * Returns a `desired` function unchanged, and asserts that the conditions of its dependent, which are evaluated before it, guarantee the type of the
+ * primary. Generated code uses it for fields that a `when:` tests.
  *
  * @example desired: guarded(backup.desired), reconcilePrecondition: ({ primary }) => primary.spec.backup !== undefined
  */
@@ -387,7 +390,7 @@ export function guarded<Primary, Secondary, Input, Guarded extends Primary>(
   return desired as never;
 }
 
-/** Options of an object that another client creates. */
+/** Options of a dependent that another client creates. */
 interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends Pick<
   KubernetesDependent,
   "cluster" | "fieldSelector" | "heldForCleanup" | "labelSelector"
@@ -397,13 +400,13 @@ interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends P
   readonly filters?: EventFilters<NoInfer<Resource>>;
 }
 
-/** The context of `fetch`. */
+/** The second argument of `fetch`. */
 export interface FetchContext<Secondary = object, State extends KeptState = string> {
   /** Aborted when the operator stops. */
   readonly signal: AbortSignal;
-  /** The live dependents and the resources of event sources, by name: for an address, or for credentials. */
+  /** The live dependents and the resources of event sources, by name. Use them for an address or for credentials, for example. */
   readonly secondary: Secondary;
-  /** The stored states of created resources, by the keys of items; the key is empty unless the dependent is a bulk dependent. */
+  /** The stored states of created resources, by the key of the item. The key is empty unless the dependent is a bulk dependent. */
   readonly state: ReadonlyMap<string, State>;
 }
 
@@ -418,37 +421,39 @@ export type ExternalSourceOption<Primary, Known, Resource, State extends KeptSta
 >;
 
 /**
- * Options of an external dependent; without a function, its operation is not supported. `Wanted` is the type of a desired `Resource`: the same, unless
- * the parameters of `create`, `update` or `matches` have another type, for example if the service adds an id.
+ * Options of an external dependent. An operation whose function is missing is not supported. `Wanted` is the type of a desired resource. It equals
+ * `Resource` unless `create`, `update` or `matches` declare another parameter type, for example because the service assigns an id.
  */
 export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk, State extends KeptState = string> {
   readonly source: ExternalSourceOption<Primary, Known, Resource, State>;
   /**
-   * Returns the identity of a resource among those of its primary; for bulk dependents, the key of the item. Without `state`, it is also called with
-   * desired resources.
+   * Returns the identity of a resource among the resources of its primary; for a bulk dependent, the key of the item. Without `state`, it is also
+   * called with desired resources.
    */
   readonly idOf: (resource: Resource) => string;
-  /** Tells whether a resource of the event source belongs to this dependent. Default: all do, or with `state` those whose ids are stored */
+  /**
+   * Returns whether a resource of the event source belongs to this dependent. Default: true for all; with `state`, for those whose ids are stored
+   */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
-  /** Where the id of a created resource is stored, for services in which resources cannot be found by their primary. Default: nowhere. */
+  /** Where the ids of created resources are stored, for services whose resources cannot be found by their primary. Default: not stored */
   readonly state?: ExternalStateOption;
   /**
-   * Returns the state to store if the id is not enough: an object with the id as `id`. Called once, after `create`. Declare the type of its parameter,
-   * so that the other functions know the type of the state. Default: the id alone, a string
+   * Returns the state to store if the id alone is not enough: an object with the id as `id`. Called once, after `create`. Declare the type of its
+   * parameter, so that the types of the other functions can be inferred. Default: the id, a string
    */
   readonly stateOf?: (resource: NoInfer<Resource>) => State & { readonly id: string };
   /**
-   * What happens to a primary that is being deleted when `delete` fails in all attempts of its step: `release` removes the finalizer and leaves the
-   * resource, with a log line and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
+   * How to handle the deletion of a primary if `delete` still fails after all attempts of its step: `release` removes the finalizer and leaves the
+   * resource behind, with a log line and an Event; `block` keeps the finalizer until the deletion succeeds. Default: `block`
    */
   readonly onDeleteFailure?: "block" | "release";
   /**
-   * How long lists of the service may lag behind the writes of the operator, in milliseconds. For this time a created resource counts as existing, also
-   * in a cleanup, and after a restart nothing is created for existing primaries. Set 0 for a service whose lists are always
-   * up to date. Default: 30,000. Example: `creationGraceMs: 120_000`
+   * How long lists of the service may lag behind writes of the operator, in milliseconds. During this time, a created resource counts as existing,
+   * even in a cleanup, and after a restart nothing is created for existing primaries. Set 0 for a service whose lists are always up to date. Default:
+   * 30,000. Example: `creationGraceMs: 120_000`
    */
   readonly creationGraceMs?: number;
-  /** Absent for a read-only dependent. */
+  /** Returns the desired resource. Absent for a read-only dependent. */
   readonly desired?: Desired<Primary, Secondary, WantedOf<Wanted, Bulk>>;
   readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary, State>) => MaybePromise<Resource>;
   readonly update?: (
@@ -457,13 +462,13 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     args: ExternalArguments<Primary, Secondary, State>,
   ) => MaybePromise<NoInfer<Resource>>;
   /**
-   * While the primary is being deleted, any dependency may be missing in `secondary`. A method, so that a function with a stricter parameter still
-   * fits.
+   * While the primary is being deleted, any dependency may be absent from `secondary`. Declared as a method, so that a function with a stricter
+   * parameter is accepted.
    */
   delete?(live: Resource, args: ExternalArguments<Primary, Known, State>): MaybePromise<void>;
-  /** Tells whether a live resource is as desired. Default: deep equality */
+  /** Returns whether a live resource matches the desired one. Default: deep equality */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }
 
-/** How the items of a bulk dependent are written; `undefined` for any other dependent. */
+/** How to write the items of a bulk dependent; `undefined` for any other dependent. */
 export type BulkOption = BulkOptions | undefined;

@@ -1,4 +1,4 @@
-// The external dependents of one controller: their event sources, the objects that store the ids of their resources, and the time for which a
+// The external dependents of a controller: their event sources, the objects that store the ids of their resources, and the grace period in which a
 // resource that another process has just created may be missing from lists.
 import { KindOperations, hasFinalizer } from "../apply/resource-operations.js";
 import { latestOf } from "../apply/retry-on-conflict.js";
@@ -49,30 +49,30 @@ interface ExternalParts {
   readonly requeue: Requeue;
 }
 
-/** A dependent whose ids or objects are stored. */
+/** A dependent that stores the ids of its resources or the objects that it wrote. */
 interface StoreOptions extends Pick<ExternalDependent, "name" | "movedFrom" | "state" | "bulk"> {
-  /** Whether an object is stored, and not an id. */
+  /** Whether whole objects are stored instead of ids. */
   readonly isObject: boolean;
 }
 
-// At the first start after an upgrade from a version without proofs.
+// Applies only to the first start after an upgrade from a version without proofs.
 const MOST_SIGNED_AT_ONCE = 16;
 
-// The event source of the objects that store ids. Kinds other than ConfigMap are appended to the name.
+// Name of the event source of the objects that store ids. For kinds other than ConfigMap, the kind is appended.
 const STATE_SOURCE = "external-state";
 
 const CONFIG_MAP: ResourceDefinition = builtinKindOf({ kind: "ConfigMap", plural: "configmaps" });
 const SECRET: ResourceDefinition = builtinKindOf({ kind: "Secret", plural: "secrets" });
 
-/** The external dependents of one controller, and the stores for the ids of their resources. */
+/** The external dependents of a controller, and the stores of the ids of their resources. */
 export class ExternalDependents {
   readonly watches: readonly ExternalWatch[];
-  /** Watch the objects that store ids. */
+  /** Sources that watch the objects that store ids. */
   readonly sources: readonly EventSource[];
   readonly #definition: ControllerDefinition;
   readonly #parts: ExternalParts;
   readonly #label: string;
-  /** By the kind of the objects that store ids. */
+  /** By kind of the objects that store ids. */
   readonly #stateViews = new Map<string, KindSource>();
   readonly #stores = new Map<string, RememberedState>();
   #key: ProofKey | undefined;
@@ -116,7 +116,7 @@ export class ExternalDependents {
     });
   }
 
-  /** Call when this replica becomes the leader. */
+  /** Called when this replica becomes the leader. */
   begin(): void {
     const finalizer = finalizerOf(this.#definition);
     const isUnmarked = dependentsOf(this.#definition).some((each) => !isKubernetes(each) && each.delete === undefined);
@@ -125,26 +125,26 @@ export class ExternalDependents {
       else this.meet(object);
   }
 
-  /** Call for a new primary. If it has the finalizer, another process has reconciled it, such as another shard. */
+  /** Called for a new primary. If it already has the finalizer, another process, such as another shard, has reconciled it. */
   meet(primary: KubernetesObject): void {
     const finalizer = finalizerOf(this.#definition);
-    // The finalizer is added before anything is created that the operator deletes.
+    // The finalizer is added before any resource is created that the operator has to delete.
     if (finalizer !== undefined && hasFinalizer(primary, finalizer)) this.#graces.begin(primary);
   }
 
-  /** Cancels the requeues at the ends of start graces. */
+  /** Cancels the requeues at the end of grace periods. */
   close(): void {
     this.#graces.close();
   }
 
-  /** Whether ids are stored, which need the key. */
+  /** Whether ids are stored, so that the proof key is needed. */
   get needsKey(): boolean {
     return this.#stores.size > 0;
   }
 
   /**
-   * Loads the key that signs ids. Called when this replica leads and all ids are in the cache, before anything is fetched or reconciled. Ids that an
-   * earlier version stored without a proof are signed once; from then on, unsigned ids are ignored.
+   * Loads the key that signs ids. Call it when this replica leads and the caches contain all ids, before anything is fetched or reconciled. Ids that
+   * an earlier version stored without a proof are signed once; afterwards, unsigned ids are ignored.
    */
   async open(signal: AbortSignal): Promise<void> {
     if (!this.needsKey) return;
@@ -172,7 +172,8 @@ export class ExternalDependents {
       try {
         count += await store.adopt(primary);
       } catch (error) {
-        // Do not retry a rejected write: a tenant could otherwise keep the operator from ever requiring proofs. The id stays unsigned and is reported.
+        // Do not retry a rejected write: otherwise a tenant could keep the operator from ever requiring proofs. The id stays unsigned and is
+        // reported.
         if (!isApiError(error) || error.code >= 500 || error.code === 429) throw error;
         const problem = `the ids of dependent "${dependent}" could not be signed: ${messageOf(error)}`;
         this.#loggerFor(primary).warn({ dependent }, problem);
@@ -195,13 +196,13 @@ export class ExternalDependents {
       isWritten,
       prepare: async (primary, signal) => {
         await this.#lookUpForCleanup(primary, signal, [name]);
-        // A poll of all primaries at once does not use ids.
+        // A poll that covers all primaries does not use ids.
         return source.kind !== "poll" && this.#stores.get(name)?.takeNews(primary) === true;
       },
     };
   }
 
-  // Passes the stored ids of a primary to its fetch().
+  // Adds the stored ids of a primary to the arguments of fetch().
   #withState({ name, creationGraceMs, source: stated }: ExternalDependent): ExternalOrigin {
     const origin =
       stated.kind === "eventSource" || creationGraceMs === undefined ? stated : { ...stated, creationGraceMs };
@@ -227,7 +228,7 @@ export class ExternalDependents {
     };
   }
 
-  /** Returns the state of a dependent with `mode: once`. */
+  /** Returns the store of a dependent with `mode: once`, or undefined if the dependent has none. */
   memoryOf(dependent: string): RememberedState | undefined {
     return this.#stores.get(dependent);
   }
@@ -263,9 +264,9 @@ export class ExternalDependents {
       dependents: [name, ...movedFrom],
     });
     const form = { isMap: bulk !== undefined, isObject };
-    // No signal: the write completes even if its step is aborted, as an id that is not stored is lost with the process.
+    // Without a signal: the write completes even if its step is aborted, because an id that is not stored is lost when the process exits.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
-    // Urgent: never postponed because of a write loop.
+    // Urgent writes are never postponed by a write loop.
     const operationsOn = (target: WriteTarget, about: KubernetesObject) =>
       new KindOperations(target, { sender, isUrgent: true, cause: causeOf(about) });
     if (state?.kind === "status") {
@@ -290,7 +291,8 @@ export class ExternalDependents {
       ownedBy: ({ metadata }) => view.byIndex(PRIMARY_INDEX, provenLinkOf({ metadata })).map(({ object }) => object),
       read: async (ref, _about, signal) => (await sender.read(target, ref, signal))?.object,
       apply: (object, about) => {
-        // With a resourceVersion, the apply creates the object or fails with a conflict; with a uid, it neither creates nor changes another object.
+        // With the resourceVersion, the apply creates the object or fails with a conflict. With the UID, it can neither create an object nor change
+        // another one.
         const { uid } = object.metadata;
         const metadata = uid === undefined ? { ...object.metadata, resourceVersion: "1" } : object.metadata;
         return operationsOn(target, about).apply({ ...object, metadata } as never);
@@ -307,9 +309,9 @@ export class ExternalDependents {
     const source = new KindSource({
       name: definition === CONFIG_MAP ? STATE_SOURCE : `${STATE_SOURCE} ${kind}`,
       request: { definition, labelSelector: this.#stateSelector },
-      // fetch() may need the ids, so they are loaded first.
+      // fetch() may need the ids, so they are listed before external resources are fetched.
       startPriority: "first",
-      // Hidden from lookups by type: a user who asks for ConfigMaps does not mean these.
+      // Internal sources are hidden from lookups by type: a user function that asks for ConfigMaps must not get these.
       isInternal: true,
       onLoad: (primary, signal) => this.#lookUpForCleanup(primary, signal),
     });
@@ -323,7 +325,7 @@ export class ExternalDependents {
     return labels.length === 1 ? `${STATE_LABEL}=${this.#label}` : `${STATE_LABEL} in (${labels.join(",")})`;
   }
 
-  /** Before a cleanup, reads the stored objects by name if the watch has none: the label may have been removed. */
+  /** Before a cleanup, reads the stored objects by name if the watch does not have them: another client may have removed their label. */
   async #lookUpForCleanup(
     primary: KubernetesObject,
     signal: AbortSignal,
@@ -346,17 +348,17 @@ export class ExternalDependents {
 }
 
 /**
- * The time after a start for which a resource may exist although lists of its service do not show it: the previous process, or another shard, may
- * have just created it. Only this process has created resources for a primary that had no finalizer when it was first seen.
+ * Grace periods after a start, in which a resource may exist although lists of its service do not contain it: the previous process or another shard
+ * may have just created it. Primaries that had no finalizer when they were first seen need none: only this process has created resources for them.
  */
 export class StartGraces {
   readonly #reconcile: (primary: ObjectKey, dependent: string) => void;
   readonly #clock: Clock;
-  /** The longest grace of all dependents. */
+  /** The longest grace period of all dependents. */
   #longestMs = 0;
-  /** When primaries of another process were first seen, by UID in order of time, until their graces are over. */
+  /** When primaries of another process were first seen, by UID in order of time. Entries are kept until the grace periods have ended. */
   readonly #metAt = new Map<string | undefined, number>();
-  /** The requeues at the ends of graces, by dependent and primary. */
+  /** Cancels the requeue at the end of a grace period, by dependent and primary. */
   readonly #waiting = new Map<string, () => void>();
 
   constructor(reconcile: (primary: ObjectKey, dependent: string) => void, clock: Clock = systemClock) {
@@ -364,7 +366,7 @@ export class StartGraces {
     this.#clock = clock;
   }
 
-  /** Returns the grace of a dependent. Call for all dependents before begin(). */
+  /** Returns the grace period of a dependent. Call it for all dependents before begin(). */
   of(dependent: string, graceMs = CREATION_GRACE_MS): StartGrace {
     this.#longestMs = Math.max(this.#longestMs, graceMs);
     return {
@@ -386,7 +388,7 @@ export class StartGraces {
     };
   }
 
-  /** Begins the graces of a primary for which another process may have created resources. */
+  /** Starts the grace periods of a primary for which another process may have created resources. */
   begin({ metadata: { uid } }: KubernetesObject): void {
     if (this.#longestMs === 0) return;
     this.#forgetOver();

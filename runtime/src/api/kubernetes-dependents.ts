@@ -1,4 +1,4 @@
-// The Kubernetes dependents of a controller: their watches, writers and reconcilers, and the watches of removed dependents.
+// The Kubernetes dependents of a controller: their watches, writers and reconcilers, and the watches for objects of removed dependents.
 import { Sender } from "../apply/sender.js";
 import { Writer } from "../apply/writer.js";
 import { type KubernetesObject, isReachable } from "../base/kubernetes-object.js";
@@ -28,10 +28,13 @@ import {
 } from "../workflow/workflow-definition.js";
 import type { DependentParts, OperatorContext } from "./controller-parts.js";
 
-/** Creates the reconciler of a dependent, whose objects are in the cache of a source. */
+/** Creates the reconciler of a dependent. `source` caches its objects. */
 type ReconcilerFactory = (dependent: KubernetesDependent, source: DependentSource) => KubernetesReconciler;
 
-/** Dependents with the same cluster, field manager and write method share a writer, and what it has learned of the server. */
+/**
+ * Returns a factory of reconcilers. Dependents with the same cluster, field manager and write method share a Writer, including what it has learned
+ * about server-side mutations.
+ */
 export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
   const { definition: ofController, operator, writer, views, loops: listener, proofs, externals } = parts;
   const { client: own, clusters, fieldManagers } = operator;
@@ -77,7 +80,7 @@ export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
   };
 }
 
-/** Returns the client of the objects of a source. That of a source in another cluster exists only while its watch runs. */
+/** Returns the client of the objects of a source. The client of a source in another cluster exists only while its watch runs. */
 function clientOf(
   source: EventSource,
   ofCluster: ApiClient | undefined,
@@ -88,14 +91,15 @@ function clientOf(
   return isLocal ? own : () => source.client ?? own;
 }
 
-// No instanceof: the source may come from another copy of this package.
+// Not instanceof: the source may come from another copy of this package.
 function isElsewhere(source: EventSource): boolean {
   return "connection" in source && source.connection !== undefined;
 }
 
 /**
- * Returns the label selectors of dependents. Objects that controllers write have the label of the controller, and watches with the same scope select
- * the labels of all controllers that write there, so that they share one watch. Other objects are selected as the user says.
+ * Returns a function that gives the label selector of each dependent. Objects written by controllers carry the label of their controller. Watches
+ * with the same scope select the labels of all controllers that write there, so that they share one watch. Other watches use the selector of the
+ * user.
  */
 export function shareSelectors(controllers: readonly ControllerDefinition[]): OperatorContext["selectorOf"] {
   const writers = new Map<string, string[]>();
@@ -111,19 +115,19 @@ export function shareSelectors(controllers: readonly ControllerDefinition[]): Op
   };
 }
 
-// Returns the scope of a watch that needs only objects of the controller; undefined if it needs objects of other clients, too.
+// Returns the scope of a watch that needs only objects written by the controller, or undefined if it also needs objects of other clients.
 function placeOf(controller: ControllerDefinition, dependent: KubernetesDependent): string | undefined {
   const { name, resource, cluster, namespace, labelSelector, fieldSelector, mode, eventSource, operations } = dependent;
   const isRead = (each: KubernetesDependent) => each.mode === "readOnly" && each.eventSource === name;
   if (mode === "readOnly" || eventSource !== undefined) return undefined;
-  // An object that the user's function creates has no label until it is updated.
+  // An object created by the user's function gets the label with its first update.
   if (operations?.create !== undefined) return undefined;
   if (dependentsOf(controller).filter(isKubernetes).some(isRead)) return undefined;
   const namespaces = namespace === undefined ? controller.namespaces : [namespace];
   return JSON.stringify([resource.apiVersion, resource.kind, cluster, namespaces, labelSelector, fieldSelector]);
 }
 
-/** Returns what a controller watches of a dependent. */
+/** Returns what to watch for a dependent. */
 export function watchOf(
   { filters, cluster, mode, labelSelector: _stated, ...dependent }: KubernetesDependent,
   clusters: OperatorContext["clusters"],
@@ -140,17 +144,17 @@ export function watchOf(
     connection: cluster === undefined ? undefined : clusters.get(cluster)!.connection,
     isActivatedLater: dependent.activationCondition !== undefined,
     isReadOnly: mode === "readOnly",
-    // The filters expect objects of the kind of the dependent.
+    // The filters are typed for the kind of the dependent.
     filters: filters as EventFilters | undefined,
   };
 }
 
-// As EscapeValue of apimachinery does: a name must not become several terms of a selector.
+// Escapes like EscapeValue of apimachinery: a name must not add terms to the field selector.
 function escapeValue(text: string): string {
   return text.replace(/[\\,=]/g, "\\$&");
 }
 
-// Primaries are found by the reference. Objects that no primary refers to cost memory, but cause no events.
+// The primaries are found by their reference. Objects that no primary refers to take up memory but trigger no reconciles.
 function referenceOf(
   dependent: ReferringDependent,
   { namespace }: ObjectReference,
@@ -165,10 +169,10 @@ function referenceOf(
 
 const NOT_SERVED = new Error("its kind is not served");
 
-// Not every reconcile restarts a failed watch.
+// Limits how often reconciles restart a failed watch.
 const TRY_AGAIN_AFTER_MS = 10_000;
 
-/** The watch of a kind that only `removed` has. */
+/** A watch of a kind that only `removed` entries have. */
 interface OpenedKind {
   readonly kind: WatchedKind;
   readonly source: KindSource;
@@ -180,14 +184,14 @@ interface Opened {
 }
 
 /**
- * Finds objects that no dependent claims: in the watches of dependents, and in metadata watches of the kinds in `removed`. Such a watch begins with
- * the first reconcile and lasts until the controller stops.
+ * Finds objects that no dependent claims, in the watches of dependents and in metadata-only watches of the kinds in `removed`. A metadata watch
+ * starts with the first reconcile that needs it and runs until the controller stops.
  */
 export class RemovedDependents implements RemovedKinds {
   readonly watched: readonly WatchedKind[];
   readonly #parts: DependentParts;
   readonly #createReconciler: ReconcilerFactory;
-  /** The watch of a dependent also has the objects of removed dependents of its kind. */
+  /** The watch of a dependent also contains the objects of removed dependents of its kind. */
   readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: DependentSource }[];
   readonly #kinds = new Map<DependentSource["cache"], WatchedKind>();
   readonly #opened = new Map<string, Opened>();
@@ -216,7 +220,7 @@ export class RemovedDependents implements RemovedKinds {
       await this.#untilKnown(source, primary, opened);
       return kind;
     } catch (error) {
-      // A kind that does not exist has no objects.
+      // A kind that is not served has no objects.
       if (error !== NOT_SERVED) throw error;
       opened.failure ??= { error, at: performance.now() };
       return undefined;
@@ -227,7 +231,7 @@ export class RemovedDependents implements RemovedKinds {
     const { resource, namespace, cluster } = removed;
     const client = this.#clientOf(cluster);
     const isElsewhere = cluster !== undefined;
-    // The kind may not be installed, which is no error: it is watched only to remove its objects.
+    // The kind need not be installed: it is watched only to remove its objects.
     if (!isReachable(resource, await client.servedVersions(resource))) throw NOT_SERVED;
     const connection = isElsewhere ? client.connection : undefined;
     const source = new KindSource({
@@ -248,12 +252,12 @@ export class RemovedDependents implements RemovedKinds {
     };
   }
 
-  // Watches of other namespaces may fail.
+  // Waits for the namespace of the primary only: the watches of other namespaces may fail.
   async #untilKnown(source: KindSource, primary: KubernetesObject, opened: Opened): Promise<void> {
     const { sources } = this.#parts;
     try {
       await sources.register(source, primary);
-      // After the stop, no watch is started: unknown objects must not count as deleted.
+      // No watch is started after the stop. Objects that are unknown for this reason must not count as deleted.
       const unknown = source.unknownFor(primary);
       if (unknown !== undefined || !source.isPartlySynced)
         throw new Error(unknown ?? `the watch of ${source.view.definition.plural} does not run`);

@@ -22,41 +22,41 @@ import { instanceName } from "../operate/lease-lock.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../operate/metrics.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 
-/** The addresses of the endpoints of an operator. */
+/** Bind addresses and options of the HTTP endpoints of an operator. */
 export interface EndpointSettings {
   /**
-   * Where the probes `/livez`, `/readyz` and `/startupz` are answered: `:8081`, `127.0.0.1:8081`, or `0` for nowhere. Default: `0`, and `:8081`
-   * for `runOperator` in a pod.
+   * The address of the probes `/livez`, `/readyz` and `/startupz`: `:8081`, `127.0.0.1:8081`, or `0` to disable them. Default: `0`; `:8081` for
+   * `runOperator` in a pod
    */
   readonly healthProbeBindAddress?: string | undefined;
-  /** Further checks of the probes. */
+  /** Additional checks for the probes. */
   readonly checks?: ProbeChecks | undefined;
-  /** Where Prometheus finds `/metrics`. Default: `0`, and `:8080` for `runOperator` in a pod. */
+  /** The address of the Prometheus metrics, `/metrics`, or `0` to disable them. Default: `0`; `:8080` for `runOperator` in a pod */
   readonly metricsBindAddress?: string | undefined;
-  /** Whether only a token of the cluster that may `get` the path `/metrics` gets metrics. Default: false */
+  /** Whether `/metrics` requires a bearer token whose user may `get` the non-resource URL `/metrics` in the cluster. Default: false */
   readonly metricsAuthentication?: boolean | undefined;
-  /** Where the paths below `/debug/` are answered: a loopback address such as `127.0.0.1:8082`, or `0` for nowhere. Default: `0` */
+  /** The address of the paths below `/debug/`: a loopback address such as `127.0.0.1:8082`, or `0` to disable them. Default: `0` */
   readonly debugBindAddress?: string | undefined;
-  /** A file with the token that these paths ask for. Default: one is made, and the log names its file. */
+  /** The file with the token that the debug paths require. Default: a token is generated, and the log names its file */
   readonly debugTokenFile?: string | undefined;
 }
 
 interface EndpointSubject extends Omit<ProbeSubject, "checks">, Omit<DebugSubject, "instance"> {
   readonly eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">;
   readonly definitions: readonly ControllerDefinition[];
-  /** The connection to the API server; absent until it is found. */
+  /** The connection to the API server, or undefined until one is found. */
   connection(): Connection | undefined;
 }
 
 type AddressSetting = "healthProbeBindAddress" | "metricsBindAddress" | "debugBindAddress";
 type Served = Pick<HttpEndpointOptions, "what" | "handle" | "methods">;
 
-/** The HTTP servers of an operator, over all its starts. */
+/** The HTTP endpoints of an operator. They stay open across restarts of its controllers. */
 export class OperatorEndpoints {
-  /** Absent without a bind address for metrics. */
+  /** Absent if no bind address is set for metrics. */
   readonly metrics: OperatorMetrics | undefined;
   readonly #subject: EndpointSubject;
-  /** The token opens before the endpoint that requires it. */
+  /** In this order: the token file opens before the endpoint that requires the token. */
   readonly #parts: readonly Pick<DebugToken, "open" | "close">[];
   readonly #authenticatesScrapes: boolean;
   #reviews: ApiClient | undefined;
@@ -82,19 +82,19 @@ export class OperatorEndpoints {
     this.metrics = metrics && new OperatorMetrics(subject, subject);
   }
 
-  /** Returns the request counter for one server; undefined without metrics. */
+  /** Returns the request counter of one API server, or undefined without metrics. */
   requestCounterOf({ server }: Connection): RequestCounter | undefined {
     const { metrics } = this;
     const { host } = new URL(server);
     return metrics && ((request) => metrics.observeRequest(request, host));
   }
 
-  /** Opens all endpoints that are not open; throws if an address is taken or a token cannot be read. */
+  /** Opens all endpoints that are not open yet. Throws if an address is in use or a token cannot be read. */
   async open(): Promise<void> {
     for (const each of this.#parts) await each.open();
   }
 
-  /** Throws an error that lists the missing permissions of the endpoints. */
+  /** Throws an error that lists the permissions that the endpoints lack. */
   async checkRights(signal: AbortSignal): Promise<void> {
     const client = this.#authenticatesScrapes ? this.#reviewClient() : undefined;
     if (client !== undefined) await checkScrapeRights(client, signal);
@@ -116,7 +116,7 @@ export class OperatorEndpoints {
     };
   }
 
-  // A review changes nothing, so it needs no write fence: standby replicas send it, too.
+  // A review changes nothing in the cluster, so it is not fenced: standby replicas send it, too.
   #reviewClient(): ApiClient | undefined {
     const connection = this.#subject.connection();
     return connection && (this.#reviews ??= new ApiClient(connection));

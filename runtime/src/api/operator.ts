@@ -1,5 +1,5 @@
-// The manager: what starts, runs and stops the controllers of one process. A session lasts from one start to the stop after it, and has its own
-// clients, informers, events and controllers; leader election, endpoints and the event loop monitor last as long as the operator.
+// The manager: starts, runs and stops the controllers of one process. A session lasts from one start to the following stop and has its own clients,
+// informers, event recorder and controllers. Leader election, endpoints and the event loop monitor live as long as the operator.
 import type { LoopEvent, LoopObserver, RequestObservation, Tracing } from "../base/activity.js";
 import { type LogLevels, type Logger, createLeveledLogger, messageOf } from "../base/logger.js";
 import { callUnawaited } from "../base/user-calls.js";
@@ -34,24 +34,24 @@ import { shareSelectors } from "./kubernetes-dependents.js";
 import { type EndpointSettings, OperatorEndpoints } from "./operator-endpoints.js";
 import { RunningController } from "./running-controller.js";
 
-/** A running or stopped set of controllers. */
+/** A set of controllers that can be started and stopped together. */
 export interface Operator extends AsyncDisposable {
-  /** The client that the operator uses; `undefined` until a start has found a connection. */
+  /** The client of the operator, or undefined until a start has found a connection. */
   readonly client: ApiClient | undefined;
-  /** Starts the controllers; resolves when their caches are synced and they reconcile. An operator can be started again after a stop. */
+  /** Starts the controllers. Resolves when their caches are synced and they reconcile. An operator can be started again after a stop. */
   start(): Promise<ConnectedOperator>;
   /**
-   * Waits for the reconciles in progress, stops the event sources and closes all connections; resolves with whether all finished in time. An operator
-   * that was not started closes its client.
+   * Waits for the reconciles in progress, stops the event sources, and closes all connections. Resolves with whether everything ended before the
+   * timeout. If the operator was never started, only closes its client.
    */
   stop(): Promise<boolean>;
-  /** Returns a controller by name; throws if there is none, or if the operator is not started. */
+  /** Returns a controller by name. Throws if there is no such controller or the operator is not started. */
   controller(name: string): RegisteredController;
-  /** The health of the operator, its controllers and their event sources. */
+  /** Returns the health of the operator, its controllers and their event sources. */
   health(): OperatorHealth;
 }
 
-/** An operator with a client: after its start, or at once if `connection` was given. */
+/** An operator that has a client: after a start, or from the beginning if `connection` was given. */
 export interface ConnectedOperator extends Operator {
   readonly client: ApiClient;
 }
@@ -64,72 +64,77 @@ export type RegisteredController = Readonly<
 /** Options of an operator. */
 export interface OperatorOptions extends EndpointSettings {
   readonly controllers: readonly ControllerDefinition[];
-  /** The API server. Default: the one that `loadConnection` finds */
+  /** The API server to connect to. Default: the one that `loadConnection` finds */
   readonly connection?: Connection | ConnectionOptions;
   /**
-   * Connections to other clusters, by the names that dependents use as `cluster`. Example:
-   * `clusters: { edge: await loadConnection({ context: "edge" }) }`
+   * Connections to other clusters, by the name that dependents set as `cluster`. Example: `clusters: { edge: await loadConnection({ context: "edge"
+   * }) }`
    */
   readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };
-  /** A kubeconfig file to take the connection from. */
+  /** The kubeconfig file to load the connection from. */
   readonly kubeconfig?: string;
   readonly logger?: Logger;
-  /** The levels of `logger`, which the debug endpoint shows and changes. Default: levels that filter the lines of `logger`. */
+  /** The log levels of `logger`, which the debug endpoint can read and change. Default: levels that filter the lines passed to `logger` */
   readonly logLevels?: LogLevels;
   /** Called after every reconcile. */
   readonly observer?: ReconcileObserver;
-  /** Called for every write of a write loop, whether of a dependent, the primary or its status. Such writes are postponed more and more. */
+  /**
+   * Called for each write that is part of a write loop, of a dependent, the primary or its status. Such writes are postponed with increasing backoff.
+   */
   readonly onLoop?: LoopObserver;
-  /** Called after every request except watches. */
+  /** Called after each attempt of a request, except for watches. */
   readonly onRequest?: RequestObserver;
-  /** Called when this or another replica becomes the leader, and when this replica loses the leadership. */
+  /** Called when this or another replica becomes the leader, and when this replica loses leadership. */
   readonly onLeadership?: LeadershipObserver;
   /**
-   * Compares the CustomResourceDefinitions of the cluster with the schemas that the operator was compiled with. The start fails if one does not fit;
-   * the error lists the paths. Default: false
+   * Whether to compare the CustomResourceDefinitions in the cluster with the schemas that the operator was compiled with. The start fails if they are
+   * incompatible; the error lists the paths. Default: false
    */
   readonly checkCrds?: boolean;
-  /** The timeout of a request to an API server; idempotent requests are then retried. Default: 1 minute; 0 for no timeout */
+  /** The timeout of requests to an API server, in milliseconds. Idempotent requests are retried after it. Default: 60,000; 0 disables it */
   readonly requestTimeoutMs?: number;
-  /** The maximum number of concurrent requests to an API server, besides watches. Default: 16 */
+  /** The maximum number of concurrent requests to an API server, not counting watches. Default: 16 */
   readonly maxConnections?: number;
   /**
-   * The maximum size of a response, such as a page of a list of 500 objects. Default: 256 MiB. Example: `maxResponseBytes: 512 * 2 ** 20`
+   * The maximum size of a response in bytes, such as a page of 500 objects of a list. Default: 256 MiB. Example: `maxResponseBytes: 512 * 2 ** 20`
    */
   readonly maxResponseBytes?: number;
-  /** The maximum size of a watch event. Default: 32 MiB. Example: `maxEventBytes: 64 * 2 ** 20` */
+  /** The maximum size of a watch event in bytes. Default: 32 MiB. Example: `maxEventBytes: 64 * 2 ** 20` */
   readonly maxEventBytes?: number;
-  /** The start fails after this time. Default: the operator keeps trying to reach its API server. */
+  /** The start fails if it takes longer than this many milliseconds. Default: no limit; the operator keeps trying to reach the API server */
   readonly startTimeoutMs?: number | undefined;
   /**
-   * Leader election: only the replica that holds the Lease reconciles; the others keep their caches synced. When the leadership is lost, the process
-   * exits with 1, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
+   * Leader election: only the replica that holds the Lease reconciles; standby replicas keep their caches synced. When leadership is lost, the
+   * process exits with code 1 unless `onLoss` is set otherwise. Default: true in a cluster, false elsewhere
    */
   readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
   /**
-   * The Secret with the key that signs values which the operator stores where other clients can write, such as the ids of external resources. It is
-   * created when the first controller needs it. Default: `gen-operator-proof-key` in the namespace of the operator. Example:
-   * `proofKey: { namespace: "operators" }`
+   * The Secret with the key that signs values which the operator stores where other clients can write, such as ids of external resources. Created
+   * when a controller first needs it. Default: `gen-operator-proof-key` in the namespace of the operator. Example: `proofKey: { namespace:
+   * "operators" }`
    */
   readonly proofKey?: ProofKeySettings | undefined;
   /**
-   * A thread that reports the function in which the main thread hangs, as in an endless loop. Default: none, as it takes up to 12 MB. Example:
-   * `watchdog: { timeoutMs: 20_000, onHang: "exit" }`
+   * A thread that reports which function blocks the main thread, for example in an endless loop. Default: none, because it needs up to 12 MB of
+   * memory. Example: `watchdog: { timeoutMs: 20_000, onHang: "exit" }`
    */
   readonly watchdog?: WatchdogSettings | undefined;
-  /** The time for reconciles, then event sources (at least 1 s), to finish at the stop. Default: 25 s, less than the kubelet's 30 s */
+  /**
+   * How long a stop waits for reconciles and then for event sources (at least 1 s), in milliseconds. Default: 25,000, less than the kubelet's grace
+   * period of 30 s
+   */
   readonly stopTimeoutMs?: number;
 }
 
 const STOP_TIMEOUT_MS = 25_000;
-// Nothing else is written by then, so other replicas need not wait.
+// Nothing else is written at that point, so other replicas do not have to wait for it.
 const SAVE_SUSPECTS_MS = 2_000;
-// Event sources are stopped after the reconciles, which may have used up the time.
+// Event sources stop after the reconciles, which may have used up the timeout.
 const MIN_SOURCES_STOP_MS = 1_000;
-// Events are not worth a long wait.
+// Events are best effort and do not justify a longer wait.
 const EVENTS_STOP_MS = 2_000;
 
-/** Creates an operator, which does nothing until it is started. */
+/** Creates an operator. It does nothing until it is started. */
 export function createOperator(
   options: OperatorOptions & Required<Pick<OperatorOptions, "connection">>,
 ): ConnectedOperator;
@@ -140,7 +145,7 @@ export function createOperator(options: OperatorOptions): Operator {
 
 interface Clients {
   readonly client: ApiClient;
-  /** By the names of the other clusters. */
+  /** By the name of the other cluster. */
   readonly clusters: ReadonlyMap<string, ApiClient>;
 }
 
@@ -154,10 +159,10 @@ class RunnableOperator implements Operator {
   readonly #eventLoop: EventLoopMonitor;
   readonly #suspects: Suspects;
   #tracing: Tracing | undefined;
-  /** Whether the operator is to stop, so that it does not start again after a loss of the leadership. */
+  /** Whether the operator is stopping, so that it does not start again after losing leadership. */
   #isEnding = false;
   #isExiting = false;
-  /** The API servers with unverified certificates for which a warning was logged. */
+  /** API servers with an unverified certificate for which a warning has been logged. */
   readonly #unverified = new Set<string>();
 
   constructor(options: OperatorOptions) {
@@ -180,7 +185,7 @@ class RunnableOperator implements Operator {
     checkClusters(controllers, Object.keys(options.clusters ?? {}));
     this.#suspects = new Suspects({ controllers: this.#names, clock: systemClock, logger: this.#logger });
     this.#election = new LeaderElection({
-      // Versions with either name must not lead at once.
+      // Uses the former name, so that a version with the old name and one with the new name never lead at once.
       ...{
         settings,
         controller: controllers[0]?.formerNames?.[0] ?? controllers[0]?.name,
@@ -240,13 +245,13 @@ class RunnableOperator implements Operator {
       const previous = this.#session;
       if (previous !== undefined && previous.ended === undefined) throw new Error("operator is already started");
       const { stopTimeoutMs = STOP_TIMEOUT_MS } = this.#options;
-      // Set before the first await, so that a concurrent start() or stop() finds the session.
+      // Set before the first await, so that a concurrent start() or stop() sees this session.
       const session = new OperatorSession({ previous, client: this.#client, stopTimeoutMs, logger: this.#logger });
       this.#session = session;
       try {
         return await this.#startSession(session);
       } catch (error) {
-        // If the leadership was lost while a controller was starting, become a candidate again.
+        // If leadership was lost while a controller was starting, become a candidate again.
         if (!session.isAbandoned || this.#isEnding) throw error;
       }
     }
@@ -258,7 +263,7 @@ class RunnableOperator implements Operator {
     const cancelTimeout = systemClock.schedule(startTimeoutMs, () => late.abort(new Error("its time is up")));
     const signal = AbortSignal.any([session.stopping.signal, late.signal]);
     try {
-      // A start may take long: the kubelet must be able to probe it.
+      // A start may take long, and the kubelet probes the process in the meantime.
       await this.#endpoints.open();
       this.#tracing = await loadTracing();
       await this.#untilPreviousEnded(session, signal);
@@ -282,7 +287,7 @@ class RunnableOperator implements Operator {
     return this as ConnectedOperator;
   }
 
-  /** Waits for the session before: two sets of controllers would reconcile one primary at once. */
+  /** Waits for the previous session to end. Otherwise, two sets of controllers could reconcile the same primary at once. */
   async #untilPreviousEnded(session: OperatorSession, signal: AbortSignal): Promise<void> {
     const { before, idle, stopping } = session;
     await before;
@@ -310,7 +315,7 @@ class RunnableOperator implements Operator {
     await session.leadership?.checkPermissions(signal);
   }
 
-  /** Resolves when the controllers reconcile, or wait only for the leadership. */
+  /** Resolves when the controllers reconcile, or wait only for leadership. */
   async #startControllers(session: OperatorSession, clients: Clients, signal: AbortSignal): Promise<void> {
     const { controllers, checkCrds = false } = this.#options;
     const { leadership } = session;
@@ -320,12 +325,12 @@ class RunnableOperator implements Operator {
     }
     const context = this.#createContext(session, clients);
     const standby = leadership && {
-      // A controller whose CRD is missing does not keep the others from leading.
+      // A controller whose CRD is missing does not keep the other controllers from leading.
       untilLeading: () => leadership.elector.start(),
       onFailure: (error: Error) => this.#onLost(session, error),
     };
     session.controllers = controllers.map((definition) => new RunningController(definition, context));
-    // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
+    // Each controller starts to reconcile when its own caches are synced, even if the CRD of another one is missing.
     await untilAborted(Promise.all(session.controllers.map((each) => each.start(standby))), signal);
   }
 
@@ -388,14 +393,14 @@ class RunnableOperator implements Operator {
     return this.#session?.ended === undefined ? this.#session : undefined;
   }
 
-  /** Keep the endpoints open if the operator was restarted in the meantime. */
+  /** Closes the endpoints, unless the operator has been restarted in the meantime. */
   async #closeEndpoints(): Promise<void> {
     if (this.#session !== undefined && this.#session.ended === undefined) return;
     this.#eventLoop.close();
     await this.#endpoints.close();
   }
 
-  /** Another replica may write from now on. */
+  /** Called when leadership is lost: another replica may write from now on. */
   #onLost(session: OperatorSession, error: Error): void {
     session.abandon(error);
     if (this.#election.onLoss === "exit") this.#exit();
@@ -410,7 +415,9 @@ class RunnableOperator implements Operator {
     void saved.finally(() => process.exit(1));
   }
 
-  /** Stores the primaries that blocked the event loop for the next leader; undefined if there are none, or there is no Lease. */
+  /**
+   * Stores the primaries that blocked the event loop in the Lease, for the next leader. Returns undefined if there are none, or there is no Lease.
+   */
   #saveSuspects(): Promise<void> | undefined {
     this.#eventLoop.flush();
     return this.#suspects.all.length === 0 ? undefined : this.#session?.leadership?.elector.saveNotes(SAVE_SUSPECTS_MS);
@@ -421,7 +428,7 @@ class RunnableOperator implements Operator {
     if (this.#isEnding || this.#session !== session) return;
     await this.#start().catch((error: unknown) => {
       if (this.#isEnding) return;
-      // No caller awaits this start.
+      // No caller awaits this start, so its error is handled here.
       this.#logger.error({}, messageOf(error));
       process.exit(1);
     });
@@ -459,7 +466,7 @@ class RunnableOperator implements Operator {
     const count = this.#endpoints.requestCounterOf(connection);
     const ofUser = onRequest && guardObserver(onRequest, "requests", this.#logger);
     const observe = (request: RequestObservation) => {
-      // Read for each request: tracing is loaded at the start.
+      // Read for each request, because tracing is loaded during the start.
       this.#tracing?.request(request);
       count?.(request);
       ofUser?.(request);
@@ -483,33 +490,33 @@ function completed(connection: Connection | ConnectionOptions): Connection {
 }
 
 interface SessionOptions {
-  /** The previous session, which may not have ended. */
+  /** The previous session, which may not have ended yet. */
   readonly previous: OperatorSession | undefined;
-  /** The client of the operator, if it has one already. */
+  /** The client of the operator, if it already has one. */
   readonly client: ApiClient | undefined;
   readonly stopTimeoutMs: number;
   readonly logger: Logger;
 }
 
-/** Everything of an operator from one start to the stop after it. */
+/** The state of an operator from one start to the following stop. */
 class OperatorSession {
-  /** Aborted when the session is to end. */
+  /** Aborted when the session has to end. */
   readonly stopping = new AbortController();
-  /** The end of the previous session. */
+  /** Resolves when the previous session has ended; absent if there is none. */
   readonly before: Promise<boolean> | undefined;
   /** Whether all caches have been synced once. */
   isStarted = false;
-  /** Whether the leadership was lost. */
+  /** Whether leadership was lost. */
   isAbandoned = false;
-  /** Closed at the end. */
+  /** Closed when the session ends. */
   clients: readonly ApiClient[];
   controllers: readonly RunningController[] = [];
   leadership: Leadership | undefined;
   informers: InformerPool | undefined;
   events: EventRecorder | undefined;
-  /** Resolves when no reconcile of this session or a previous one is in progress, which may be long after the end. */
+  /** Resolves when no reconcile of this or a previous session is in progress, possibly long after the session has ended. */
   idle: Promise<unknown>;
-  /** Resolves with whether everything ended in time; absent until end() is called. */
+  /** Resolves with whether everything ended before the timeout. Absent until end() is called. */
   ended: Promise<boolean> | undefined;
   readonly #options: SessionOptions;
 
@@ -521,19 +528,19 @@ class OperatorSession {
     this.idle = Promise.resolve(this.before).then(() => previous?.idle);
   }
 
-  /** How many reconciles of previous sessions are still in progress. */
+  /** Returns the number of reconciles of previous sessions that are still in progress. */
   get reconcilesBefore(): number {
     const { previous } = this.#options;
     if (previous === undefined) return 0;
     return previous.controllers.reduce((sum, each) => sum + each.counts().running, previous.reconcilesBefore);
   }
 
-  /** Waits for the reconciles in progress, releases the Lease, stops the event sources and closes all connections, once. */
+  /** Waits for the reconciles in progress, releases the Lease, stops the event sources and closes all connections. Runs only once. */
   end(): Promise<boolean> {
     return (this.ended ??= this.#end());
   }
 
-  /** Aborts all writes: another replica may write from now on. */
+  /** Aborts all writes after a loss of leadership: another replica may write from now on. */
   abandon(error: Error): void {
     this.isAbandoned = true;
     for (const client of this.clients) requesterOf(client).transport.abortWrites(error);
@@ -551,8 +558,8 @@ class OperatorSession {
     this.idle = Promise.all([this.idle, ...controllers.map((controller) => controller.whenIdle())]);
     const isFinished = (await Promise.all(reconciling)).every(Boolean);
     await this.events?.close(Math.min(EVENTS_STOP_MS, leftMs()));
-    // A released Lease lets another replica write at once, so no write of this operator may be in flight, nor an aborted write that the API server
-    // may still execute. A Lease that is not released expires later than that.
+    // As soon as the Lease is released, another replica may write. So release it only if no write is in flight and no aborted write may still be
+    // executed by the API server. A Lease that is not released expires later than such writes.
     const isHandedOver = isFinished && !controllers.some(({ definition }) => lateWrites.hasAny(definition));
     await this.leadership?.end(isHandedOver ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
@@ -561,7 +568,7 @@ class OperatorSession {
     return isFinished && stopped.every(Boolean) && wasFinished;
   }
 
-  /** Waits for in-flight writes; resolves with whether all ended in time. */
+  /** Waits for in-flight writes. Resolves with whether all of them ended before the timeout. */
   async #drainWrites(timeoutMs: number): Promise<boolean> {
     const ended = Promise.all(this.clients.map((client) => requesterOf(client).transport.whenWritesEnded()));
     return withDeadline(() => ended, { timeoutMs, clock: systemClock }).then(
@@ -571,7 +578,7 @@ class OperatorSession {
   }
 }
 
-/** Wraps an observer of the user, which may throw or be asynchronous. */
+/** Wraps an observer of the user, which may throw or return a promise. */
 function guardObserver<Observation>(
   observe: (observation: Observation) => void,
   what: string,
@@ -581,7 +588,7 @@ function guardObserver<Observation>(
   return (observation) => callUnawaited(() => observe(observation), { onFailure });
 }
 
-/** Calls all observers of an operator: metrics, functions of the user, and diagnostics channels. */
+/** Notifies all observers of an operator: metrics, callbacks of the user, and diagnostics channels. */
 class CombinedObserver implements OperatorObserver {
   readonly #observers: readonly Partial<OperatorObserver>[];
 

@@ -1,5 +1,5 @@
-// Primaries that no reconcile cleans up, because they were deleted without a finalizer or the selector excludes them: sweeps delete their
-// objects, and what is blocked or left behind is reported.
+// Sweeps clean up after primaries that no reconcile cleans up, because they were deleted without a finalizer or no longer match the selector. What is
+// blocked or left behind is reported.
 import type { WaitingPrimary } from "../base/activity.js";
 import {
   type KubernetesObject,
@@ -23,15 +23,15 @@ interface CleanupOptions {
   readonly logger: Logger;
 }
 
-/** A cleanup after primaries that no reconcile cleans up. */
+/** A kind of cleanup outside of reconciles. */
 interface Sweep {
-  /** Cleans up after one primary. As `cleanUp` of a Sweeper. */
+  /** Cleans up after one primary, with the result of a Sweeper's `cleanUp`. */
   cleanUp(runner: PrimaryReconciler, primary: KubernetesObject, options: CleanupOptions): Promise<number>;
-  /** Returns the message for a primary of this name. */
+  /** Returns the message for a failed cleanup of the primary with this name. */
   failureOf(name: string): string;
-  /** What `stuck` says before the error. */
+  /** The message in `stuck` that precedes the error. */
   readonly problem: string;
-  /** Whether a failure is recorded as an Event, too. */
+  /** Whether to also record an Event for a failure. */
   readonly isRecorded: boolean;
 }
 
@@ -83,7 +83,7 @@ export function sweepFailures(sweepers: Sweepers): readonly WaitingPrimary[] {
   );
 }
 
-/** Cleans up after the primaries that objects are linked to, and that are not known. */
+/** Cleans up after deleted primaries: those that objects are linked to and that are not in the cache. */
 export function sweepDeleted(parts: ControllerParts): void {
   const { sweepers, runner, stopping } = parts;
   if (sweepers.deleted === undefined || !parts.isPrepared() || stopping.signal.aborted) return;
@@ -128,7 +128,7 @@ function isKnown({ primaries }: ControllerCore, key: ObjectKey, uid: string | un
   return primaries.get(key)?.object.metadata.uid === uid;
 }
 
-// While the namespace of a primary is not known, the primary is not known to be gone.
+// While the watch of a namespace is not synced, a primary in it that is not in the cache may still exist.
 function stubsOf(
   { definition, sources }: ControllerCore,
   linked: readonly LinkedPrimary[],

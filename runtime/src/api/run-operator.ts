@@ -20,23 +20,23 @@ import type { RateLimitOptions } from "../queue/schedule-settings.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { type Operator, type OperatorOptions, createOperator } from "./operator.js";
 
-/** Options of runOperator(). */
+/** Options of runOperator. */
 export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers" | "logLevels"> {
-  /** Abort it to stop the operator, as SIGTERM does. */
+  /** Stops the operator when aborted, like SIGTERM. */
   readonly signal?: AbortSignal;
-  /** The flags. Default: those of the process. */
+  /** The command-line flags. Default: those of the process */
   readonly args?: readonly string[];
 }
 
-// After the stop, the process exits by itself, unless a timer or a socket of your code keeps it alive.
+// The process exits on its own after the stop, unless a timer or socket of user code keeps it alive for longer than this.
 const EXIT_GRACE_MS = 2_000;
 // The defaults of kubebuilder.
 const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
 
 /**
- * Runs controllers until SIGTERM, SIGINT or `signal` stops them. Resolves when all have stopped; close your own resources after the call. The exit
- * code is 1 if the start failed or a reconcile did not end in time. An uncaught error, such as that of a floating promise, is logged with its stack,
- * and the process exits with 1. A file of settings, the environment and flags override options and definitions; `--help` lists them.
+ * Runs controllers until SIGTERM, SIGINT or `signal` stops them. Resolves when all controllers have stopped; close your own resources after the call.
+ * The exit code is 1 if the start failed or a reconcile did not end before the timeout. An uncaught error or unhandled rejection is logged with its
+ * stack, and the process exits with code 1. A settings file, environment variables and flags override options and definitions; `--help` lists them.
  */
 export async function runOperator(
   controllers: readonly ControllerDefinition[],
@@ -49,7 +49,7 @@ export async function runOperator(
     if (settings.help !== undefined) return void process.stdout.write(settings.help);
     await run(controllers, code, settings);
   } catch (error) {
-    // Log all problems of the settings, one a line.
+    // Prints all problems of the settings, one per line.
     if (!(error instanceof Error) || error.name !== "SettingsError") throw error;
     process.stderr.write(`${printableText(error.message)}\n`);
     process.exitCode = 1;
@@ -93,7 +93,7 @@ async function run(
   }
 }
 
-/** Creates an operator. If its options are invalid, logs one line and sets the exit code 1. */
+/** Creates an operator. If its options are invalid, logs the error and sets exit code 1. */
 function createOrReport(options: OperatorOptions & { readonly logger: Logger }): Operator | undefined {
   try {
     if (options.controllers.length === 0) throw new Error("runOperator() was given no controllers; pass at least one");
@@ -105,13 +105,13 @@ function createOrReport(options: OperatorOptions & { readonly logger: Logger }):
   }
 }
 
-/** Waits for a signal that stops the operator. */
+/** Waits for a signal to stop. */
 function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly asked: Promise<void>; release(): void } {
   let resolve = () => {};
   const asked = new Promise<void>((done) => (resolve = done));
   let isAsked = false;
   const onSignal = (name: NodeJS.Signals) => {
-    // A second signal exits at once.
+    // A second signal exits immediately.
     if (isAsked) process.exit(1);
     isAsked = true;
     logger.info({ signal: name }, "stopping");
@@ -134,13 +134,13 @@ function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly a
     release() {
       signal?.removeEventListener("abort", onAbort);
       process.off("SIGTERM", onSignal).off("SIGINT", onSignal).off("uncaughtException", onFatal);
-      // If only `signal` was aborted, the process is not ours to exit.
+      // If only `signal` was aborted, the caller decides when the process exits.
       if (isAsked) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
     },
   };
 }
 
-// Applies settings to the options of an operator and the definitions of its controllers.
+// Application of settings to the options of an operator and the definitions of its controllers.
 
 type Options = Omit<OperatorOptions, "controllers">;
 
@@ -154,7 +154,7 @@ type StatedController = Partial<Omit<ControllerDefinition, "namespaces" | "retry
   readonly rateLimit?: Partial<RateLimitOptions>;
 };
 
-/** Returns options with the settings applied. */
+/** Returns the options with the settings applied. */
 function applyToOptions(values: SettingValues, code: Options): Options {
   const stated: StatedOptions = optionsIn(OPERATOR_SETTINGS, values);
   const { enabled, ...election } = stated.leaderElection ?? {};
@@ -165,7 +165,7 @@ function applyToOptions(values: SettingValues, code: Options): Options {
   return { ...code, ...stated, ...(watchdog && { watchdog }), leaderElection: isEnabled && leaderElection };
 }
 
-/** Throws a SettingsError if options and settings contradict each other. */
+/** Throws a SettingsError if settings and options contradict each other. */
 function checkSettings(given: LeaderElectionSettings): void {
   try {
     checkLeaderElection(given);
@@ -174,7 +174,7 @@ function checkSettings(given: LeaderElectionSettings): void {
   }
 }
 
-/** Returns a controller with the settings applied; throws a SettingsError for settings that do not fit its definition. */
+/** Returns a controller with the settings applied. Throws a SettingsError if they do not fit its definition. */
 function applyToController(values: SettingValues, code: ControllerDefinition): ControllerDefinition {
   const prefix = `controllers.${code.name}.`;
   const options: StatedController = optionsIn(CONTROLLER_SETTINGS, values, prefix);
@@ -194,7 +194,7 @@ function applyToController(values: SettingValues, code: ControllerDefinition): C
   };
 }
 
-/** Returns the options that settings stand for: `{ retry: { maxIntervalMs } }` for `retry.maxInterval`. */
+/** Converts settings to nested options: `retry.maxInterval` becomes `{ retry: { maxIntervalMs } }`. */
 function optionsIn(settings: readonly Setting[], values: SettingValues, prefix = ""): object {
   const options: { [name: string]: SettingValue | object } = {};
   for (const { path, option } of settings) {
@@ -206,7 +206,7 @@ function optionsIn(settings: readonly Setting[], values: SettingValues, prefix =
   return options;
 }
 
-/** Sets the log levels of the settings; resets all others to their initial levels. */
+/** Sets the log levels of the settings, and resets all others to their initial levels. */
 function applyToLevels(values: SettingValues, levels: LogLevels, first: LogLevel): void {
   levels.operator = (values.get("logLevel") as LogLevel | undefined) ?? first;
   levels.controllers.clear();
@@ -221,7 +221,7 @@ function namespacesOf(namespaces: readonly string[]): ControllerDefinition["name
   return namespaces.length === 1 && namespaces[0] === "all" ? undefined : namespaces;
 }
 
-/** Returns the options in the code; a custom retry or function has none. */
+/** Returns the options of `retry` or `rateLimit` in the definition. Throws if it is a custom implementation. */
 function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLimit"): object {
   const own: unknown = definition[member];
   const isOwn = typeof own === "function" || (typeof own === "object" && own !== null && "next" in own);
@@ -232,17 +232,17 @@ function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLim
   return own ?? {};
 }
 
-/** The settings of an operator, and how to read them again. */
+/** The settings of an operator, and how to reread them. */
 interface LoadedSettings {
   readonly values: SettingValues;
-  /** The text of `--help`; absent unless it was given. */
+  /** The output of `--help`; absent unless the flag was given. */
   readonly help?: string;
-  /** Rereads the file; absent without a file. */
+  /** Rereads the settings file; absent without a file. */
   readonly reread?: () => Promise<SettingValues>;
   readonly known: readonly Setting[];
 }
 
-/** Reads the settings of an operator; throws a SettingsError with all problems of the file, the environment or the flags. */
+/** Loads the settings of an operator from a file, the environment and flags. Throws a SettingsError with all of their problems. */
 async function loadSettings(controllers: readonly string[], args: readonly string[]): Promise<LoadedSettings> {
   const { env } = process;
   const known = settingsOf(controllers);
@@ -257,16 +257,16 @@ async function loadSettings(controllers: readonly string[], args: readonly strin
   return { values: await reread(), reread, known };
 }
 
-/** The interval between checks of the file; a ConfigMap takes a minute to reach a pod anyway. */
+/** The interval of checks for changes of the file. The kubelet takes about a minute to update a mounted ConfigMap anyway. */
 const SETTINGS_INTERVAL_MS = 5_000;
 
 interface FollowOptions {
   readonly logger: Logger;
-  /** Applies changed settings that need no restart. */
+  /** Applies changed settings that do not need a restart. */
   onChange(values: SettingValues): void;
 }
 
-/** Watches the file of settings until the returned function is called; logs once which changes need a restart, and what is wrong. */
+/** Watches the settings file until the returned function is called. Logs changes that need a restart and invalid settings, once each. */
 function followSettings(settings: LoadedSettings, { logger, onChange }: FollowOptions): () => void {
   const { reread, known } = settings;
   if (reread === undefined) return () => {};

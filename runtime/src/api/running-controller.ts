@@ -1,4 +1,4 @@
-// One controller from one start to one stop: its parts, how they are connected, and the order in which they start and stop.
+// A controller from one start to the following stop: its parts, their wiring, and the order in which they start and stop.
 import { ForeignWrites, LoopReporter } from "../apply/competing-writers.js";
 import { ResourceOperations, hasFinalizer } from "../apply/resource-operations.js";
 import { Sender } from "../apply/sender.js";
@@ -58,30 +58,30 @@ import { ExternalDependents } from "./external-dependents.js";
 import { RemovedDependents, reconcilerFactory, watchOf } from "./kubernetes-dependents.js";
 import { createStuck, createSweepers, sweepDeleted, sweepFailures } from "./primary-sweeps.js";
 
-/** When a replica begins to reconcile. */
+/** Delays reconciles until this replica leads. */
 export interface Standby {
-  /** Called when the caches are synced; resolves when this replica leads. */
+  /** Called when the caches are synced. Resolves when this replica leads. */
   untilLeading(): Promise<void>;
-  /** Called if the controller cannot begin to reconcile when the replica leads. */
+  /** Called if the controller cannot start to reconcile although the replica leads. */
   onFailure(error: unknown): void;
 }
 
-// By then the API server has executed, or never will, what the process before this one sent.
+// By then, the API server has executed all requests of the previous process that it will ever execute.
 const SWEEP_AGAIN_AFTER_MS = 11_000;
-// A pause is up to twice as long: 30 s.
+// Backoff adds jitter of up to 100%, so a pause is at most 30 s.
 const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
-/** A controller with its event sources, from one start to one stop. */
+/** A controller with its event sources, from one start to the following stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;
-  /** Whether its caches are synced as far as possible, so that it reconciles, or will as soon as its operator leads. */
+  /** Whether the caches are synced as far as possible, so that the controller reconciles, or will as soon as its operator leads. */
   isStarted = false;
   readonly #parts: ControllerParts;
-  /** Why the controller cannot prepare its first reconcile yet. */
+  /** Why the first reconcile cannot be prepared yet. */
   #problem: string | undefined;
   #isPrepared = false;
   #cancelSweep: (() => void) | undefined;
-  /** How many calls of setNamespaces() are in progress. */
+  /** The number of setNamespaces() calls in progress. */
   #namespaceChanges = 0;
   #isStopped = false;
 
@@ -91,8 +91,8 @@ export class RunningController {
   }
 
   /**
-   * Starts the event sources, and reconciles as soon as the caches are synced as far as possible; resolves then, or when the controller only waits for
-   * the leadership.
+   * Starts the event sources, and reconciles as soon as the caches are synced as far as possible. Resolves at that point, or when the controller
+   * waits only for leadership.
    */
   start(standby?: Standby): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -124,7 +124,10 @@ export class RunningController {
     this.#cancelSweep = systemClock.schedule(SWEEP_AGAIN_AFTER_MS, () => sweepDeleted(this.#parts));
   }
 
-  /** Loads the key that proves the ids of external resources, once this replica leads. Nothing is fetched or reconciled before; failures are retried. */
+  /**
+   * Loads the key that proves the ids of external resources, when this replica leads. Nothing is fetched or reconciled before. Failures are retried
+   * with backoff.
+   */
   async #prepare(): Promise<void> {
     const { stopping, operator, externals, foreignWrites, sources, proofs } = this.#parts;
     const { name: controller } = this.definition;
@@ -148,7 +151,7 @@ export class RunningController {
     }
   }
 
-  /** Waits for the reconciles in progress, for `deadlineMs` at most; resolves with whether all ended. */
+  /** Stops reconciling, and waits up to `deadlineMs` for the reconciles in progress. Resolves with whether all of them ended. */
   async stopReconciling(deadlineMs: number): Promise<boolean> {
     const { foreignWrites, stuck, stalled, sweepers, stopping, loops, externals, controller } = this.#parts;
     this.#isStopped = true;
@@ -171,7 +174,7 @@ export class RunningController {
     return this.#parts.controller.dispatcher.whenIdle();
   }
 
-  /** Stops the event sources, for `deadlineMs` at most; resolves with whether all stopped. */
+  /** Stops the event sources, waiting up to `deadlineMs`. Resolves with whether all of them stopped. */
   stopSources(deadlineMs: number): Promise<boolean> {
     this.#parts.expectations.close();
     this.#parts.runner.cleanups.close();
@@ -179,13 +182,13 @@ export class RunningController {
   }
 
   /**
-   * Changes the watched namespaces, to all if undefined; resolves when the caches are synced. No event is lost or delivered twice. Objects that are no
-   * longer watched leave the caches of event sources only. Primaries of a namespace that cannot be watched wait. With `watchFailurePolicy: "block"`,
-   * and for a change from a list to all namespaces or back, it throws instead, and changes nothing.
+   * Changes the watched namespaces, or watches all namespaces if undefined. Resolves when the caches are synced. No event is lost or delivered twice.
+   * Objects that are no longer watched are removed only from the caches of event sources. Primaries in a namespace that cannot be watched wait; with
+   * `watchFailurePolicy: "block"`, and for a change between a list and all namespaces, it throws instead and changes nothing.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     checkNamespaces(`controller "${this.definition.name}"`, namespaces);
-    // As in JOSDK: no reconcile begins that could see primaries of one set of namespaces and secondaries of the other.
+    // As in JOSDK, no reconcile starts in between: it could see primaries of the old namespaces and secondaries of the new ones.
     this.#namespaceChanges++;
     this.#parts.controller.pause();
     try {
@@ -195,22 +198,22 @@ export class RunningController {
     }
   }
 
-  /** The watched namespaces; undefined for all. */
+  /** The watched namespaces, or undefined for all. */
   get namespaces(): readonly string[] | undefined {
     return this.#parts.sources.namespaces;
   }
 
-  /** Its event sources, by name and by type. */
+  /** The event sources, by name and by type. */
   get sources(): SecondarySources {
     return this.#parts.sources;
   }
 
-  /** The health of each event source, by name. */
+  /** Returns the health of each event source, by name. */
   health(): { readonly [source: string]: SourceHealth } {
     return this.#parts.sources.health();
   }
 
-  /** The primaries that wait for a watch of their secondaries. */
+  /** The primaries that wait until the watches of their secondaries are synced. */
   get waiting(): WaitingPrimaries {
     return firstOf(this.#parts.controller.waiting);
   }
@@ -220,12 +223,12 @@ export class RunningController {
     return givenUpOf(this.#parts.controller.primaries);
   }
 
-  /** The primaries whose deletion is blocked, or whose objects remain, until a user acts. */
+  /** The primaries whose deletion is blocked, or whose objects remain after it, until a user acts. */
   get stuck(): WaitingPrimaries {
     return firstOf([...sweepFailures(this.#parts.sweepers), ...this.#parts.stuck.all]);
   }
 
-  /** How many primaries are paused. */
+  /** The number of paused primaries. */
   get paused(): number {
     return pausedIn(this.#parts.controller.primaries).length;
   }
@@ -241,23 +244,23 @@ export class RunningController {
       : [this.#problem, ...this.#parts.sources.failures];
   }
 
-  /** Why it cannot reconcile primaries in any namespace; undefined if it can in some. */
+  /** Why no primary can be reconciled in any namespace; undefined if primaries can be reconciled in some. */
   get problem(): string | undefined {
     return this.#parts.sources.problem;
   }
 
-  /** Changes the number of workers, to the default if undefined. Reconciles in progress continue. */
+  /** Sets the number of workers, or resets it to the default if undefined. Reconciles in progress continue. */
   setMaxConcurrentReconciles(count?: number): void {
     checkNumbers(`controller "${this.definition.name}"`, { maxConcurrentReconciles: [count, 1] });
     this.#parts.controller.dispatcher.setMaxRunning(count);
   }
 
-  /** The workers in use, and the length of the queue. */
+  /** Returns the number of busy workers and the length of the queue. */
   activity(): ControllerActivity {
     return this.#parts.controller.dispatcher.activity();
   }
 
-  /** The reconciles in progress, with the functions that have not returned. */
+  /** Returns the reconciles in progress, with the user functions that have not returned. */
   inProgress(): readonly ReconcileInProgress[] {
     const { name: controller } = this.definition;
     return this.#parts.controller.dispatcher.runs.map(({ key: primary, tasks }) => {
@@ -265,24 +268,27 @@ export class RunningController {
     });
   }
 
-  /** The state of its primaries, as the debug endpoint shows it. */
+  /** Returns the state of the primaries, for the debug endpoint. */
   details(): ControllerDetails {
     return detailsOf(this.#parts.controller.primaries, systemClock.now(), this.#parts.controller.waiting);
   }
 
-  /** The numbers of primaries in its tables, to find leaks. */
+  /** Returns the number of primaries in each internal table, to detect leaks. */
   counts(): ReturnType<Controller["counts"]> {
     return this.#parts.controller.counts();
   }
 }
 
-/** The causes of reconciles by timers of the runtime. */
+/** Causes of reconciles that are triggered by timers of the runtime. */
 const CAUSES = {
   expectations: { source: "expectations", isTimer: true },
   cleanupTimeout: { source: "cleanupTimeout", isTimer: true },
 } as const;
 
-/** Makes the parts of a controller, each after those that it uses. Only callbacks use the sources and the queue before they are made. */
+/**
+ * Creates the parts of a controller, each after the parts it uses. The sources and the queue are used before their creation only by callbacks, which
+ * run later.
+ */
 function assembleController(
   definition: ControllerDefinition,
   operator: OperatorContext,
@@ -376,7 +382,7 @@ interface RunnerParts extends DependentParts {
   readonly conditionSenders: ConditionSenders | undefined;
 }
 
-/** Returns what the reconciles of a controller need. */
+/** Returns the dependencies of the reconciles of a controller. */
 function runnerPartsOf(parts: RunnerParts): PrimaryDependencies {
   const {
     definition,
@@ -426,13 +432,13 @@ function createSender(fieldManager: string, { operator, ...others }: SenderParts
   return new Sender({ client, fieldManagers, fieldManager, ...others });
 }
 
-/** A step that follows a change of a primary. */
+/** A step that is run when a primary changes. */
 type PrimaryStep = (parts: ControllerParts, change: ResourceChange) => void;
 
 const publishDeletion: PrimaryStep = ({ definition }, { key }) =>
   primaryDeletedChannel.publish({ controller: definition.name, primary: key });
 
-// The API server deletes nothing that has a finalizer: the object has only lost what the watch selects.
+// The API server does not delete an object that has finalizers, so this one no longer matches the selector of the watch.
 const warnIfFinalizerStays: PrimaryStep = ({ finalizer, operator }, { key, object, isInitial }) => {
   if (finalizer === undefined || isInitial) return;
   if (object.metadata.deletionTimestamp !== undefined || !hasFinalizer(object, finalizer)) return;
@@ -459,7 +465,7 @@ const noteSelected: PrimaryStep = ({ stuck }, { object }) => stuck.onSelected(ob
 const meetExternals: PrimaryStep = ({ externals }, { object }) => externals.meet(object);
 const enqueue: PrimaryStep = ({ controller }, change) => controller.onPrimaryChange(change);
 
-/** What follows a change of a primary, in this order. */
+/** The steps for each kind of change, in order. */
 const PRIMARY_STEPS: { readonly [Kind in ResourceChange["kind"]]: readonly PrimaryStep[] } = {
   added: [noteSelected, whenPrepared(meetExternals), enqueue],
   updated: [noteSelected, enqueue],
@@ -472,7 +478,7 @@ const PRIMARY_STEPS: { readonly [Kind in ResourceChange["kind"]]: readonly Prima
   ],
 };
 
-/** The parts that a reconcile which has ended concerns. */
+/** The parts that are notified of a completed reconcile. */
 interface ReconciledParts {
   readonly operator: OperatorContext;
   readonly sources: ControllerSources;
@@ -480,7 +486,7 @@ interface ReconciledParts {
   readonly stalled: StalledPrimaries;
 }
 
-/** What follows a reconcile, in this order. */
+/** The steps after each reconcile, in order. */
 const RECONCILED_STEPS: readonly ((parts: ReconciledParts, event: ReconcileEvent, object: KubernetesObject) => void)[] =
   [
     ({ sources }, _event, object) => sources.release(object),
@@ -542,7 +548,7 @@ function sourcesOptionsOf(
     resource: typeof type === "object" ? type : undefined,
     activationCondition,
   });
-  // The CRD watch of a condition is about the cluster of the operator.
+  // The activation condition of an event source watches CRDs in the cluster of the operator, so sources in other clusters are left out.
   const local = ofUser.filter((each) => (each as Partial<KindSource>).connection === undefined);
   return {
     ...{ ...parts, controller, namespaces, fieldManager, onAllEvents, watchFailurePolicy, client, informers, logger },
