@@ -1,13 +1,13 @@
-// Errors are recognised by name, never by instanceof: two copies of this package may be loaded.
+// Errors are recognized by name, not with instanceof, because two copies of this package may be loaded.
 
-/** One cause that the API server gives for rejecting a request. */
+/** A cause in the `details` of a Status: why the API server rejected a request. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-/** The `Status` that the API server answers a failed request with. */
+/** The `Status` in the API server's response to a failed request. */
 export interface ApiStatus {
   readonly code?: number;
   readonly reason?: string;
@@ -22,15 +22,15 @@ export interface ApiStatus {
   };
 }
 
-/** A request that the API server answered with an error. */
+/** An error response of the API server. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status code. */
   readonly code: number;
-  /** Kubernetes' machine-readable reason, such as `NotFound`; empty if the answer had none. */
+  /** The machine-readable reason of the Status, such as `NotFound`. Empty if the response has none. */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** How long the server asks to wait, if it does. */
+  /** How long the server asks the client to wait (`Retry-After`); undefined if it does not. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, status: ApiStatus, retryAfterMs?: number) {
@@ -47,13 +47,13 @@ export class ApiError extends Error {
   }
 }
 
-// The value that the API server quotes between the kind of a problem and its text: an object as JSON or as a Go struct, or a scalar.
+// The value that the API server quotes between the type of a field error and its detail: an object as JSON or as a Go struct, or a scalar.
 const OBJECT_VALUE = /^((?:Invalid|Duplicate|Unsupported|Too many)[^:]*): (?:&|[\w.*[\]]*)?[{[].*[}\]](?=:|$)/s;
 const SCALAR_VALUE = /^(Invalid value): (?:"(?:[^"\\]|\\.)*"|[\w.+-]+): /;
-// A Pod is compared with what it was, line by line.
+// For Pods, the message contains a line-by-line diff of the old and new spec.
 const COMPARISON = /\n@@ -\d[^]*$/;
 
-// Objects of a message hold the values of environment variables, for example, and are too long to read.
+// Quoted objects can contain secrets, such as values of environment variables, and are too long to read.
 function withoutObject(cause: StatusCause): StatusCause {
   if (cause.message === undefined) return cause;
   const message = cause.message.replace(COMPARISON, "").replace(OBJECT_VALUE, "$1");
@@ -64,26 +64,26 @@ function detailOf(message: string): string {
   return message.replace(SCALAR_VALUE, "");
 }
 
-// The texts of kube-apiserver 1.36, and those that most rules of custom resources use.
+// Covers the messages of kube-apiserver 1.36 and those that most validation rules of custom resources use.
 const IMMUTABLE =
   /\bimmutable\b|\b(?:may|can|must|should)(?: ?not|n't) (?:be )?(?:change|modif|update|alter)|\bupdates to .+ (?:is|are) forbidden/i;
 
-/** Tells whether the API server rejects a value because its field is immutable. */
+/** Returns whether the API server rejected a value because its field is immutable. */
 export function isAboutImmutable({ message = "" }: StatusCause): boolean {
   return IMMUTABLE.test(detailOf(message));
 }
 
-/** Tells whether the API server rejected a write because a field of the object is immutable. */
+/** Returns whether the API server rejected a write because a field of the object is immutable. */
 export function isImmutableError(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(isAboutImmutable);
 }
 
-/** A request that got no answer: the server cannot be reached, or the connection broke. */
+/** A request without a response: the server cannot be reached, or the connection was lost. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
-  /** Whether the request may have reached the API server, which may then have executed it. */
+  /** Whether the request may have reached the API server, which may have executed it. */
   readonly wasSent: boolean;
-  /** Whether the request is not repeated, as there was an answer, of which the client does not accept more. */
+  /** Whether the request must not be retried, because a response arrived that exceeds a limit of the client. */
   readonly isFinal: boolean;
 
   constructor(
@@ -96,17 +96,17 @@ export class ConnectionError extends Error {
   }
 }
 
-/** A write that was not sent, because this operator is not the leader: the leader may be writing. */
+/** A write that was not sent because this operator is not the leader: the leader may be writing. */
 export class LeadershipError extends Error {
   override readonly name = "LeadershipError";
 }
 
-/** Thrown by a reconciler or a dependent to say that trying again is useless until something changes. */
+/** Throw it in a reconciler or dependent if a retry cannot succeed until something changes. The reconcile is not retried. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
 
-/** Thrown by a reconciler or a dependent to say when to try again; it uses up no attempt. */
+/** Throw it in a reconciler or dependent to set the time of the next attempt. Does not count as a failed attempt. */
 export class RetryAfterError extends Error {
   override readonly name = "RetryAfterError";
   readonly retryAfterMs: number;
@@ -117,14 +117,14 @@ export class RetryAfterError extends Error {
   }
 }
 
-/** Thrown when something is in the way of a write that another client or a person has to remove: `isMendedElsewhere` holds. */
+/** Thrown if a write is blocked by something that another client or a user has to remove; see isMendedElsewhere(). */
 export class BlockedError extends Error {
   override readonly name = "BlockedError";
 }
 
 /**
- * Tells whether an error goes away when another client, or a person, acts, of which no event tells: what is in the way of a write, a namespace
- * that does not exist, or one that is being deleted. Such errors are retried every minute at least.
+ * Returns whether an error can only be resolved by another client or a user, and no watched event reports that: a blocked write, a namespace that
+ * does not exist, or one that is terminating. Such errors are retried at least once a minute.
  */
 export function isMendedElsewhere(error: unknown): boolean {
   if (findError(error, "BlockedError") !== undefined || isNamespaceTerminating(error)) return true;
@@ -132,50 +132,58 @@ export function isMendedElsewhere(error: unknown): boolean {
   return answer !== undefined && isAbsent(answer) && /\bnamespaces "[^"]*" not found/.test(answer.message);
 }
 
-/** Tells whether the API server rejected an object because its namespace is being deleted. That is final: the namespace only goes. */
+/**
+ * Returns whether the API server rejected an object because its namespace is terminating. This is final: a terminating namespace cannot be restored.
+ */
 export function isNamespaceTerminating(error: unknown): boolean {
   const answer = findError<ApiError>(error, "ApiError");
   return answer?.code === 403 && answer.causes.some(({ reason }) => reason === "NamespaceTerminating");
 }
 
-/** Tells whether the API server answered that there is no such object. A kind that it does not serve may have objects all the same. */
+/**
+ * Returns whether the API server responded that the object does not exist. A 404 for a kind that is not served does not count: objects of it may
+ * exist.
+ */
 export function isAbsent(error: unknown): error is ApiError {
   return isApiError(error, 404) && error.reason === "NotFound";
 }
 
-/** Tells whether the API server answered with this HTTP status code. */
+/** Returns whether an error is an error response of the API server, with this HTTP status code if one is given. */
 export function isApiError(error: unknown, code?: number): error is ApiError {
   if (!(error instanceof Error) || error.name !== "ApiError") return false;
   return code === undefined || (error as ApiError).code === code;
 }
 
-/** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
+/** Returns the first error with this name among an error, its causes and, for an AggregateError, its parts. */
 export function findError<Found extends Error>(error: unknown, name: Found["name"]): Found | undefined {
   return firstIn(error, (each) => (each.name === name ? (each as Found) : undefined));
 }
 
-/** Returns the errors that an aggregate consists of, at any depth; any other error is the only one. */
+/** Returns the individual errors of an AggregateError, at any depth. Any other error is returned as the only element. */
 export function flattenErrors(error: unknown): readonly unknown[] {
   const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
   const parts = all.flatMap((part) => (part === error ? [] : flattenErrors(part)));
   return parts.length === 0 ? [error] : parts;
 }
 
-// The stack of these errors leads into the runtime and tells nothing.
+// The stack traces of these errors point into the runtime and do not help the user.
 const EXPECTED = /^(Api|Blocked|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
 
-/** Returns the stack of the first error that none of the API server's caused, nor one that says how to go on: mostly of the user's code. */
+/** Returns the stack trace of the first unexpected error, usually from user code: not an API error, and not one that controls retries. */
 export function stackOf(error: unknown): string | undefined {
   return firstIn(error, (each) => (partsOf(each).length === 0 ? each.stack : undefined), EXPECTED);
 }
 
-/** Returns the first result for an error, and then for its parts and causes; errors of the names to skip are passed over with theirs. */
+/**
+ * Returns the first result of `read` for an error, its parts and its causes, depth first. Errors with skipped names are left out together with their
+ * parts and causes.
+ */
 function firstIn<Result>(
   error: unknown,
   read: (error: Error) => Result | undefined,
   skipped?: RegExp,
 ): Result | undefined {
-  // What the user throws may be its own cause.
+  // User code may throw an error that is its own cause.
   const seen = new Set<unknown>();
   const find = (each: unknown): Result | undefined => {
     if (!(each instanceof Error) || seen.has(each) || skipped?.test(each.name) === true) return undefined;
@@ -187,7 +195,7 @@ function firstIn<Result>(
   try {
     return find(error);
   } catch {
-    // Nor need its members be readable.
+    // Its properties may throw, too.
     return undefined;
   }
 }

@@ -1,29 +1,33 @@
-// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read. A deferred member is
-// an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors and console.log show
-// the difference. A cache freezes every object that it returns, which makes it plain (deepFreeze).
+// Objects with members that stay JSON text until one of them is read. Most members of watched objects are never read. A deferred member is an
+// enumerable accessor property; the first access replaces all of them by data properties. The difference is visible only in property descriptors and
+// console.log. Caches freeze every object that they return, which parses it completely (deepFreeze).
 
-/** Returns its argument, so that a subclass puts its private field on that object. */
+/** A constructor that returns its argument, so that a subclass can add a private field to that object. */
 const Adopt = function (object: object) {
   return object;
 } as unknown as new (object: object) => object;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The texts of an object that was not parsed as a whole. Equal states share it. */
+/** The JSON text of an object that was not parsed completely. Equal states share it. */
 export interface Deferred {
   readonly names: readonly string[];
-  /** The JSON text of an object with these members. */
+  /** The JSON text of an object with the deferred members. */
   readonly text: string;
   readonly isAscii: boolean;
-  /** The JSON text of an object with the members up to the metadata, if each name is there once; its version may be that of an earlier state. */
+  /**
+   * The JSON text of an object with the members up to the metadata, if every name occurs in it once. Its resourceVersion may be that of an earlier
+   * state.
+   */
   readonly head?: string | undefined;
 }
 
 type State = Deferred | { readonly members: Members } | undefined;
 
-/** Puts the deferred state into a private field of an object, where no property shows it. */
+/** Stores the deferred state in a private field of the object, so that no property reveals it. */
 class Deferring extends Adopt {
-  // One field mostly fits into the object itself. Members are those of an object that was frozen before: its accessors cannot be replaced.
+  // A single field usually fits into the object without more memory. `members` belongs to an object that was frozen before: its accessors cannot be
+  // replaced.
   #state: State;
 
   constructor(object: object, deferred: Deferred) {
@@ -39,7 +43,7 @@ class Deferring extends Adopt {
     return #state in object ? object.#state : undefined;
   }
 
-  /** Marks an object as parsed; `members` are those that still have an accessor. */
+  /** Marks an object as parsed. `members` are those that still have an accessor. */
   static complete(object: object, members: Members | undefined): void {
     if (#state in object) object.#state = members && { members };
   }
@@ -50,22 +54,22 @@ interface Accessor extends PropertyDescriptor {
   set(this: object, value: unknown): void;
 }
 
-// Shared accessors give objects of one kind the same hidden class. A process sees few names.
+// With shared accessors, objects of one kind share a hidden class. The number of distinct names in a process is small.
 const accessors = new Map<string, Accessor>();
 
-/** Adds members to an object that are parsed when one of them is read. */
+/** Adds members to an object that are parsed when one of them is first read. */
 export function deferMembers(object: object, deferred: Deferred): void {
   new Deferring(object, deferred);
   for (const name of deferred.names) Object.defineProperty(object, name, accessorOf(name));
 }
 
-/** Returns the texts of an object whose members are still to be parsed. */
+/** Returns the deferred text of an object, or undefined if all its members have been parsed. */
 export function deferredOf(object: object): Deferred | undefined {
   const state = Deferring.stateOf(object);
   return state !== undefined && "text" in state ? state : undefined;
 }
 
-/** Parses the deferred members of an object, which makes it plain. */
+/** Parses the deferred members of an object and turns them into data properties. */
 function completeObject(object: object): void {
   const deferred = deferredOf(object);
   if (deferred === undefined) return;
@@ -73,7 +77,7 @@ function completeObject(object: object): void {
   let isPlain = true;
   for (const name of deferred.names) {
     const current = Object.getOwnPropertyDescriptor(object, name);
-    // A reader may have deleted or replaced the member.
+    // The member may have been deleted or replaced.
     if (current?.get === undefined || current.get !== accessors.get(name)?.get) continue;
     if (current.configurable === true) defineMember(object, name, members[name]);
     else isPlain = false;
@@ -115,7 +119,7 @@ function ownerOf(object: object): Deferring {
   );
 }
 
-/** Freezes a JSON value with all its parts, unless it is frozen already; what was not parsed of it is. */
+/** Freezes a JSON value recursively, unless it is already frozen. Parses deferred members first. */
 export function deepFreeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
   completeObject(value);

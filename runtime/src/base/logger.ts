@@ -4,31 +4,31 @@ import { printableJson, printableLine, truncateText } from "@gen-operator/schema
 import pino from "pino";
 import { callUnawaited } from "./user-calls.js";
 
-/** Where the runtime reports what happens; a pino logger fits. */
+/** The logger that the runtime writes to. A pino logger can be used. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** Tells whether lines of a level are written, so that others need not be composed. Default: they are. */
+  /** Returns whether lines of a level are written, so that the others need not be built. Default: all lines are written. */
   isLevelEnabled?(level: string): boolean;
 }
 
-/** The levels of `createLogger`, least important first. */
+/** The log levels of `createLogger`, in increasing severity. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** The levels of a logger, least important first. */
+/** All log levels, in increasing severity. */
 export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
 
-/** The level of a line. */
+/** The level of a single log line. */
 export type LineLevel = Exclude<LogLevel, "silent">;
 
-/** Tells whether a logger writes the lines of a level. */
+/** Returns whether a logger writes lines of a level. */
 export function isWritten(logger: Logger, level: string): boolean {
   return logger.isLevelEnabled?.(level) ?? true;
 }
 
-/** Returns a logger whose lines begin with these fields; they are asked for when a line is written. */
+/** Returns a logger that adds fields to the start of each line. `fieldsOf` is called when a line is written. */
 export function withFields(logger: Logger, fieldsOf: () => object): Logger {
   const at = (level: LineLevel) => (more: object, message: string) =>
     logger[level]({ ...fieldsOf(), ...more }, message);
@@ -37,9 +37,9 @@ export function withFields(logger: Logger, fieldsOf: () => object): Logger {
 }
 
 /**
- * Returns a logger that writes through another one and never fails; the first failure is a warning of the process. A message or a text
- * of more than 4096 characters is truncated, however deep it is in a field, and so is a line with too many of them: anyone who may write a
- * custom resource could fill the log otherwise.
+ * Returns a logger that writes through another one and never throws; the first failure is reported as a process warning. Messages and strings of more
+ * than 4096 characters are truncated at any depth of the fields, and so are lines with too many fields: otherwise, anyone who can write a custom
+ * resource could fill up the log.
  */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;
@@ -62,24 +62,24 @@ export function createSafeLogger(logger: Logger): Logger {
 }
 
 const MOST_ITEMS = 100;
-// A pod template is some ten deep; what nests deeper is no object of Kubernetes.
+// A pod template is about ten levels deep. Deeper values are not Kubernetes objects.
 const MOST_DEPTH = 20;
 const MOST_VALUES = 5_000;
 const MOST_CHARACTERS = 16 * 4096;
 
-/** Copies the fields of one log line with their texts and lists truncated. All of a line is limited, and so is the time that it takes. */
+/** Copies the fields of one log line, with truncated strings and lists. Both the total size of the line and the time to copy it are limited. */
 class Truncation {
   #values = MOST_VALUES;
   #characters = MOST_CHARACTERS;
 
-  /** Returns a field of the line; the same value if nothing in it is too long. */
+  /** Returns the truncated value of a field, or the same value if nothing in it is too long. */
   of(value: unknown, outer: readonly object[] = []): unknown {
     this.#values--;
     if (typeof value === "string") return this.#text(value);
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof Error) return messageOf(value).length < value.message.length ? messageOf(value) : value;
     if (ArrayBuffer.isView(value)) return value.byteLength > MOST_SHORT ? `… ${value.byteLength} bytes` : value;
-    // What says itself how it is written, such as a date.
+    // Values that serialize themselves, such as dates.
     if ("toJSON" in value) return value;
     if (outer.includes(value)) return "[Circular]";
     if (outer.length > MOST_DEPTH || this.#values <= 0) return "…";
@@ -112,10 +112,10 @@ class Truncation {
   }
 }
 
-/** Texts that are shown however much a line has: names and numbers. */
+/** Strings up to this length, such as names and numbers, are kept even if the line exceeds its limit. */
 const MOST_SHORT = 64;
 
-/** Returns the message of anything that was thrown, with the messages of its causes, at most 4096 characters; never throws. */
+/** Returns the message of any thrown value, including the messages of its causes, truncated to 4096 characters. Never throws. */
 export function messageOf(error: unknown): string {
   try {
     return truncateText(messageFrom(error, []));
@@ -124,13 +124,13 @@ export function messageOf(error: unknown): string {
   }
 }
 
-// What the user throws may be its own cause, and need not be an error.
+// A value that user code throws may be its own cause and need not be an Error.
 function messageFrom(error: unknown, outer: readonly unknown[]): string {
   const inner = [...outer, error];
   if (error instanceof AggregateError && error.errors.length > 0) {
     const parts = error.errors.flatMap((part) => (inner.includes(part) ? [] : messageFrom(part, inner)));
     const message = textOf(error.message);
-    // What tells its parts itself may have left out some of too many.
+    // A message that already lists its parts may have omitted some of them on purpose.
     if (parts[0] !== undefined && message.includes(parts[0])) return message;
     return message ? `${message}: ${parts.join("; ")}` : parts.join("; ");
   }
@@ -145,19 +145,19 @@ function textOf(value: unknown): string {
   return truncateText(typeof value === "string" ? value : inspect(value, { depth: 1, breakLength: Infinity }));
 }
 
-/** How `createLogger` writes. */
+/** Options of createLogger. */
 export interface CreateLoggerOptions {
-  /** One JSON object a line, or coloured lines for people. Default: `pretty` where standard error is a terminal */
+  /** One JSON object per line, or colored lines for people. Default: `pretty` if standard error is a terminal */
   readonly format?: "json" | "pretty" | undefined;
-  /** Takes the lines instead of standard error. */
+  /** Receives the lines instead of standard error. */
   readonly write?: (line: string) => void;
 }
 
-/** Creates a logger on pino: JSON where a program reads it, coloured lines in a terminal. */
+/** Creates a pino logger: JSON lines for programs, colored lines for a terminal. */
 export function createLogger(level: LogLevel = "info", { format, write }: CreateLoggerOptions = {}): Logger {
   const isPretty = format === undefined ? write === undefined && process.stderr.isTTY : format === "pretty";
   const print = isPretty ? loadPrinter(write === undefined) : undefined;
-  // The last line of a process that is stopped must be written: nothing is buffered.
+  // Unbuffered, so that the last line before the process exits is written.
   const destination =
     write === undefined && print === undefined ? pino.destination({ dest: 2, sync: true }) : undefined;
   const writeLine =
@@ -180,7 +180,7 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
   return logger;
 }
 
-/** Returns a JSON line whose texts a printer may write to a terminal; what follows a line feed is indented, so that it is no line of its own. */
+/** Returns a JSON line that is safe to print on a terminal. Text after a line feed is indented, so that it cannot look like a line of its own. */
 function printableFields(line: string): string {
   return JSON.stringify(printable(JSON.parse(line)));
 }
@@ -192,7 +192,7 @@ function printable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [printableLine(key), printable(member)]));
 }
 
-// Needed at a terminal only: a bundle comes without it.
+// Only needed on a terminal, so it is not part of a bundle.
 function loadPrinter(colorize: boolean): ((line: string) => string) | undefined {
   try {
     const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
@@ -202,24 +202,24 @@ function loadPrinter(colorize: boolean): ((line: string) => string) | undefined 
   }
 }
 
-// Errors have no enumerable fields, so JSON would show them as {}.
+// The properties of errors are not enumerable, so JSON would print them as {}.
 function withMessages(fields: object): { [name: string]: unknown } {
   const written = (value: unknown) => (value instanceof Error ? messageOf(value) : value);
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, written(value)]));
 }
 
-/** Which lines are written; may change at any time. */
+/** Log levels. They can be changed at any time. */
 export interface LogLevels {
   operator: LogLevel;
-  /** By the names of controllers; the level of the operator for one that has none. */
+  /** By name of the controller. Other controllers use the level of the operator. */
   readonly controllers: Map<string, LogLevel>;
-  /** Tells whether the logger behind them writes the lines of a level. Default: it does. */
+  /** Returns whether the underlying logger writes lines of a level. Default: it writes all. */
   isWritten?(level: LogLevel): boolean;
 }
 
 /**
- * Returns the logger of an operator with levels that may change: at first `info`. What a logger of the user's writes is its own affair: all of
- * that is written, unless a level says less. Levels that are given are obeyed by that logger already.
+ * Returns the logger of an operator, with levels that can be changed. The initial level is `info`; with a logger of the user it is `debug`, so that
+ * this logger decides which lines are written. If levels are given, the user's logger already applies them.
  */
 export function createLeveledLogger(
   own: Logger | undefined,
@@ -233,17 +233,17 @@ export function createLeveledLogger(
   return { logger: createSafeLogger(leveledLogger(behind, levels)), levels };
 }
 
-/** Returns a logger that writes through another one what the levels let pass. */
+/** Returns a logger that passes on the lines that the levels permit. */
 function leveledLogger(logger: Logger, levels: LogLevels): Logger {
   const isAtLeast = (level: LogLevel, least: LogLevel) => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
   const leastFor = (fields: object) => {
     const { controller } = fields as { readonly controller?: unknown };
     return (typeof controller === "string" ? levels.controllers.get(controller) : undefined) ?? levels.operator;
   };
-  // What the logger returns is passed on: a promise may be rejected.
+  // Returns the result of the user's logger, which may be a promise that rejects.
   const at = (level: LineLevel) => (fields: object, message: string) =>
     isAtLeast(level, leastFor(fields)) ? logger[level](fields, message) : undefined;
-  // The caller does not name a controller.
+  // The caller does not pass a controller, so a line may be written if any controller permits its level.
   const isLevelEnabled = (level: string) =>
     isWritten(logger, level) &&
     [levels.operator, ...levels.controllers.values()].some((least) => isAtLeast(level as LogLevel, least));

@@ -10,67 +10,74 @@ import {
 } from "./kubernetes-object.js";
 import type { ProofKey } from "./proof-key.js";
 
-// These link a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
+// Labels and annotations that link a dependent to its primary where an owner reference cannot: across namespaces, and if the operator deletes the
+// dependent itself (ordered deletion).
 
 /** Annotation with the name of the primary. */
 export const PRIMARY_NAME = "gen-operator.dev/primary-name";
-/** Annotation with the namespace of the primary; absent for a cluster-scoped one. */
+/** Annotation with the namespace of the primary. Absent if the primary is cluster-scoped. */
 export const PRIMARY_NAMESPACE = "gen-operator.dev/primary-namespace";
 /** Annotation with the kind and group of the primary. */
 export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
-/** Annotation with the uid of the primary: it tells a primary from a later one of its name, and only clients that may read the primary know it. */
+/**
+ * Annotation with the UID of the primary. It distinguishes the primary from a later one with the same name, and is known only to clients that may
+ * read the primary.
+ */
 export const PRIMARY_UID = "gen-operator.dev/primary-uid";
-/** Annotation with the proof of the link, on objects that are neither beside their primary nor in a namespace that their dependent states. */
+/** Annotation with the proof of the link, on objects that are neither in the namespace of their primary nor in a namespace set in the dependent. */
 export const LINK_PROOF = "gen-operator.dev/link-proof";
-/** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
+/** Annotation with the name of the dependent. It distinguishes dependents of the same kind, and objects of dependents from other objects. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
-/** Annotation with the key of the item, for objects of a bulk dependent. */
+/** Annotation with the key of the item, on objects of a bulk dependent. */
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
-/** Annotation with the key of the object itself: a copy by another client has another key, and is no dependent. */
+/** Annotation with the key of the object itself. If another client copies the object, the keys differ, and the copy is not a dependent. */
 export const OBJECT_KEY = "gen-operator.dev/object";
-/** Annotation that a user puts on a primary: while it is `true`, the controller writes nothing for the primary. */
+/** Annotation that users set on a primary. While it is `true`, the controller writes nothing for the primary. */
 export const PAUSED = "gen-operator.dev/paused";
-/** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
+/** Label with the name of the controller that wrote the object. Watches select it. Earlier versions used an annotation of the same name. */
 export const CONTROLLER_LABEL = "gen-operator.dev/controller";
 
 const HELD_PREFIX = "gen-operator.dev/held-";
 
-/** The index under which a cache finds the objects that are held for the cleanup of a primary, by the name of the finalizer. */
+/** Name of the index of objects that are held for the cleanup of primaries, by the name of the hold finalizer. */
 export const HELD_INDEX = "held for cleanups";
 
 /**
- * Returns the finalizer that holds an object for the cleanup of a primary. It is the same after a restart, and each primary, of each controller, has
- * its own, so that independent primaries may need one object.
+ * Returns the finalizer that holds an object until the cleanup of a primary. It is stable across restarts and distinct for each primary and
+ * controller, so that several primaries can hold the same object.
  */
 export function holdFinalizerOf(controllerFinalizer: string, { uid = "" }: Pick<ObjectMeta, "uid">): string {
   return `${HELD_PREFIX}${createHash("sha256").update(`${controllerFinalizer} ${uid}`).digest("hex").slice(0, 16)}`;
 }
 
-/** Returns the finalizers by which an object is held for cleanups. */
+/** Returns the finalizers that hold an object for cleanups. */
 export function holdFinalizersIn({ metadata: { finalizers } }: KubernetesObject): readonly string[] {
   return finalizers?.filter((name) => name.startsWith(HELD_PREFIX)) ?? [];
 }
 
-/** Tells whether a primary is paused. */
+/** Returns whether a primary is paused. */
 export function isPaused({ annotations }: Pick<ObjectMeta, "annotations">): boolean {
   return annotations?.[PAUSED] === "true";
 }
 
-/** Returns the value of the label for a controller: its name, or a stable hash of a name that is no value of a label. */
+/** Returns the label value for a controller: its name, or a hash of the name if it is not a valid label value. */
 export function labelValueOf(controller: string): string {
-  // A value of a label has 63 characters at most (1.36, IsValidLabelValue).
+  // A label value has at most 63 characters (Kubernetes 1.36, IsValidLabelValue).
   if (/^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(controller)) return controller;
   return createHash("sha256").update(controller).digest("hex").slice(0, 32);
 }
 
-/** Returns the label selector for what controllers wrote, limited by a selector of the user. */
+/** Returns the label selector of the objects that controllers wrote, combined with a selector of the user. */
 export function selectorOf(controllers: readonly string[], limit?: string): string {
   const values = [...new Set(controllers.map(labelValueOf))].sort();
   const own = values.length === 1 ? `${CONTROLLER_LABEL}=${values[0]}` : `${CONTROLLER_LABEL} in (${values.join(",")})`;
   return limit === undefined ? own : `${own},${limit}`;
 }
 
-/** Tells whether a controller wrote an object, under its name or a former one, by its label, or by the annotation of earlier versions; undefined if it has neither. */
+/**
+ * Returns whether one of these controllers wrote an object, according to its label or the annotation of earlier versions. Undefined if it has
+ * neither.
+ */
 export function isWrittenBy(
   { labels, annotations }: Partial<ObjectMeta>,
   ...names: readonly string[]
@@ -81,60 +88,64 @@ export function isWrittenBy(
   return annotation === undefined ? undefined : names.includes(annotation);
 }
 
-/** Tells whether an object lacks the label that a desired one has, so that no watch shows it. */
+/** Returns whether a live object lacks the controller label of the desired object, so that watches do not select it. */
 export function lacksLabel(live: Partial<ObjectMeta>, desired: Partial<ObjectMeta>): boolean {
   const label = desired.labels?.[CONTROLLER_LABEL];
   return label !== undefined && live.labels?.[CONTROLLER_LABEL] !== label;
 }
 
-/** Tells whether the annotations of an object are its own or copied from another; undefined if an earlier version wrote them. */
+/**
+ * Returns whether the link annotations were written for this object, and not copied from another one. Undefined if an earlier version wrote them.
+ */
 export function isOriginal(metadata: ObjectMeta): boolean | undefined {
   const key = metadata.annotations?.[OBJECT_KEY];
   return key === undefined ? undefined : key === keyOf(metadata);
 }
 
-/** Tells whether an object has this very primary as an owner, and not an earlier one of the same name. */
+/** Returns whether an object is owned by this primary, not by an earlier one with the same name. */
 export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "uid">): boolean {
   return live.ownerReferences?.some((owner) => owner.uid === uid) === true;
 }
 
-/** Tells whether an object is another primary's, which controls it or is in its annotations: a further owner has no say in it. */
+/**
+ * Returns whether an object belongs to another primary, according to its controller reference or annotations. Other owner references do not count.
+ */
 export function isOfOther(live: Partial<ObjectMeta>, primary: Pick<ObjectMeta, "name" | "uid">): boolean {
   const annotated = live.annotations?.[PRIMARY_NAME];
   if (annotated !== undefined && annotated !== primary.name) return true;
   return isControlledByOther(live, primary);
 }
 
-/** Tells whether an object has a controlling owner other than this very primary. */
+/** Returns whether an object has a controller reference to an owner other than this primary. */
 export function isControlledByOther(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "uid">): boolean {
   return live.ownerReferences?.some((owner) => owner.controller === true && owner.uid !== uid) === true;
 }
 
-/** Returns what stands in the annotation of the primary's type. */
+/** Returns the value of the PRIMARY_TYPE annotation. */
 export function typeOfPrimary({ kind, group }: Pick<ResourceDefinition, "kind" | "group">): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
 /**
- * The index under which a cache finds the objects that belong to a primary: by `provenLinkOf` or `namedLinkOf` where links say so, by the key
- * of the primary where a mapper does. Users have indexes of other names.
+ * Name of the index of objects by primary: by provenLinkOf() and namedLinkOf() if links determine the primary, by the key of the primary if a mapper
+ * does. Indexes of users cannot have this name.
  */
 export const PRIMARY_INDEX = "links to primaries";
 
-/** Returns the value of the index for the objects whose link to a primary is proven. */
+/** Returns the index value of objects with a proven link to a primary. */
 export function provenLinkOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return linkValue(keyOf(metadata), metadata.uid);
 }
 
 /**
- * Returns the value of the index for the objects that name a primary without a proof: another client may have written that. It counts only for the
- * very object that a dependent desires, which an earlier version of the operator may have written.
+ * Returns the index value of objects that name a primary without a proof. Another client may have written these annotations, so they count only for
+ * the very object that a dependent desires, which an earlier version of the operator may have written.
  */
 export function namedLinkOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return linkValue(keyOf(metadata), "");
 }
 
-/** Returns the key and the uid of the primary in a value of the index; the uid is empty if nothing proves the link. */
+/** Parses an index value into the key and the UID of the primary. The UID is empty if the link is not proven. */
 export function readLink(value: string): { readonly key: ObjectKey; readonly uid: string } {
   const end = value.lastIndexOf(" ");
   return { key: value.slice(0, end) as ObjectKey, uid: value.slice(end + 1) };
@@ -144,23 +155,23 @@ function linkValue(key: ObjectKey, uid = ""): string {
   return `${key} ${uid}`;
 }
 
-/** How the links of objects are read. */
+/** How to interpret the links of objects. */
 export interface LinkReading {
   readonly primary: ResourceDefinition;
-  /** Whether owner references mean nothing, as in another cluster. */
+  /** Whether to ignore owner references, because the objects are in another cluster. */
   readonly isElsewhere: boolean;
-  /** The namespaces that the dependent names; undefined if it names none. */
+  /** The namespaces set in the dependent; undefined if it sets none. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Whether an object that another owner controls is linked to that owner alone, as the objects are that a dependent writes. */
+  /** Whether an object that another owner controls is linked only to that owner. True for objects that dependents write. */
   readonly isExclusive?: boolean;
-  /** Returns the key of the proofs, once it is loaded; called only for an object that has a proof. */
+  /** Returns the proof key once it is loaded. Called only for objects that have a proof. */
   key?(): ProofKey | undefined;
 }
 
 /**
- * Returns the primaries that an object is linked to, as values of the index. Any client that may write an object may write its link, so a link
- * needs evidence: the uid of the primary, and the namespace of the object. An object in the namespace of its primary, or in one that its dependent
- * names, needs no more; in any other place its link needs a proof that only the operator can make.
+ * Returns the primaries that an object is linked to, as index values. Any client that may write an object can write its link, so a link needs
+ * evidence: the UID of the primary, and the namespace of the object. In the namespace of the primary, or in one that is set in the dependent, this is
+ * sufficient. In any other namespace, the link needs a proof that only the operator can create.
  */
 export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): readonly string[] {
   const { primary, isElsewhere, isExclusive = false, namespaces } = reading;
@@ -170,7 +181,7 @@ export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): r
   const isTaken = (uid: string | undefined) => isExclusive && isControlledByOther(metadata, { uid });
   for (const owner of isElsewhere ? [] : ownerReferences) {
     if (owner.kind !== primary.kind || groupOf(owner.apiVersion) !== primary.group || isTaken(owner.uid)) continue;
-    // The garbage collector looks for a namespaced owner in the namespace of the object, and a cluster-scoped object is no tenant's.
+    // The garbage collector looks up a namespaced owner in the namespace of the dependent, and tenants cannot write cluster-scoped objects.
     if (primary.scope === "Namespaced") {
       if (namespace !== undefined) links.push(linkValue(keyOf({ name: owner.name, namespace }), owner.uid));
     } else {
@@ -196,7 +207,9 @@ function isProven(live: ObjectMeta, uid: string | undefined, reading: LinkReadin
   return uid !== undefined && proof !== undefined && reading.key?.()?.proves(proof, factsOf(live, uid)) === true;
 }
 
-/** Tells whether the link of an object needs a proof to count: it is neither beside its primary nor in the namespace that its dependent states. */
+/**
+ * Returns whether the link of an object needs a proof, because it is neither in the namespace of its primary nor in the one set in the dependent.
+ */
 export function needsProof(
   { namespace, ownerReferences = [] }: ObjectRef & Partial<ObjectMeta>,
   { primary, stated }: { readonly primary: KubernetesObject; readonly stated: string | undefined },
@@ -206,7 +219,7 @@ export function needsProof(
   return namespace === undefined || (namespace !== home && namespace !== stated);
 }
 
-/** Returns what the proof of a link is about: the primary, the very object, and as what it was written. */
+/** Returns the facts that the proof of a link covers: the primary, the object, and its dependent and item. */
 export function factsOf(object: ObjectRef & Partial<ObjectMeta>, uid: string): readonly (string | undefined)[] {
   const { annotations } = object;
   return ["link", uid, keyOf(object), annotations?.[DEPENDENT_NAME], annotations?.[DEPENDENT_ITEM]];
@@ -215,7 +228,7 @@ export function factsOf(object: ObjectRef & Partial<ObjectMeta>, uid: string): r
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
-/** The annotations that make an object a dependent of a primary, in this version and earlier ones. */
+/** The annotations and the label that link an object to a primary, in this and earlier versions. */
 export const LINK_ANNOTATIONS: readonly string[] = [
   ...PRIMARY,
   PRIMARY_UID,
@@ -238,12 +251,12 @@ export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Pa
   };
 }
 
-/** Tells whether a live object has the link of the desired object. */
+/** Returns whether a live object has the complete link of the desired object. */
 export function hasLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): boolean {
   return missingLink(live, desired).length === 0;
 }
 
-/** Names the parts of the link of a desired object that a live object lacks. */
+/** Returns descriptions of the parts of the link that a live object lacks. */
 export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): readonly string[] {
   const { annotations = {}, ownerReferences = [] } = linkOf(desired);
   return [
@@ -257,7 +270,10 @@ export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Part
   ];
 }
 
-/** Returns the owner and the annotations that may link an object to a primary: `deletion` decides which of them it has. */
+/**
+ * Returns the owner reference and the annotations that can link an object to a primary. The `deletion` of its dependent determines which of them it
+ * has.
+ */
 export function linksTo({ apiVersion, kind, metadata: { uid, name, namespace } }: KubernetesObject) {
   const type = typeOfPrimary({ kind, group: groupOf(apiVersion) });
   const home = namespace !== undefined && { [PRIMARY_NAMESPACE]: namespace };
@@ -269,24 +285,24 @@ type Links = Pick<ObjectMeta, "annotations"> & {
   readonly ownerReferences?: readonly Pick<ObjectMeta, "uid">[] | undefined;
 };
 
-/** Tells whether two objects are linked to the same primary, by an owner reference or by annotations. */
+/** Returns whether two objects are linked to the same primary, by owner reference or annotations. */
 export function sharesPrimary(desired: Links, live: Partial<ObjectMeta>): boolean {
   if (desired.ownerReferences?.some((owner) => isOwnedBy(live, owner)) === true) return true;
   const { annotations: wanted = {} } = desired;
-  // Without the annotation of the namespace, the object belongs to a primary in its own namespace.
+  // Without the namespace annotation, the primary is in the namespace of the object.
   const home = wanted[PRIMARY_NAMESPACE] === undefined ? undefined : live.namespace;
   const found: { [name: string]: string | undefined } = { [PRIMARY_NAMESPACE]: home, ...live.annotations };
   return wanted[PRIMARY_NAME] !== undefined && PRIMARY.every((name) => wanted[name] === found[name]);
 }
 
-/** Tells whether the annotations of a live object name the same item of the same dependent, and no other controller. */
+/** Returns whether a live object belongs to the same item of the same dependent, and not to another controller. */
 export function sharesDependent(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
   const isStated = desired.annotations?.[DEPENDENT_NAME] !== undefined;
   const isOthers = live.labels?.[CONTROLLER_LABEL] !== undefined && lacksLabel(live, desired);
   return isStated && !isOthers && DEPENDENT.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
 
-/** Names the other owner or primary of an object that therefore cannot be linked; undefined if there is none. */
+/** Describes another owner or primary of an object, because of which it cannot be linked. Undefined if there is none. */
 export function otherOwnerOf(live: Partial<ObjectMeta>, desired: Partial<ObjectMeta>): string | undefined {
   const own = new Set(desired.ownerReferences?.map(({ uid }) => uid));
   const controller = live.ownerReferences?.find((owner) => owner.controller === true && !own.has(owner.uid));

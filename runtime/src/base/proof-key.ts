@@ -1,16 +1,16 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** Where the key of an operator is kept. */
+/** The storage of an operator's proof key. */
 export interface ProofKeys {
-  /** Returns the key, which is created if there is none. */
+  /** Returns the key, and creates it if there is none. */
   load(signal?: AbortSignal): Promise<ProofKey>;
-  /** Returns the key; undefined if there is none, or the operator may not read it. */
+  /** Returns the key, or undefined if there is none or the operator is not permitted to read it. */
   find(): Promise<ProofKey | undefined>;
 }
 
 /**
- * Signs what the operator stores where others can write: the ids of external resources, and links to objects outside the namespace of their
- * primary. The key never leaves the namespace of the operator, so a valid proof was made by this operator for exactly these facts.
+ * Signs values that the operator stores where other clients can write: ids of external resources, and links to objects outside of the namespace of
+ * their primary. The key never leaves the namespace of the operator, so a valid proof was created by this operator for exactly these facts.
  */
 export class ProofKey {
   readonly #key: Uint8Array;
@@ -19,9 +19,9 @@ export class ProofKey {
     this.#key = key;
   }
 
-  /** Returns the proof of some facts, in this order: an HMAC-SHA-256 as base64url, cut to 128 bits. */
+  /** Returns the proof of a list of facts: their HMAC-SHA-256, truncated to 128 bits, in base64url. Their order matters. */
   sign(facts: readonly (string | undefined)[]): string {
-    // JSON tells ["ab", "c"] from ["a", "bc"], and an absent fact from an empty one.
+    // JSON distinguishes ["ab", "c"] from ["a", "bc"], and an absent fact from an empty one.
     const text = JSON.stringify(facts.map((fact) => fact ?? null));
     return createHmac("sha256", this.#key).update(text).digest().subarray(0, 16).toString("base64url");
   }

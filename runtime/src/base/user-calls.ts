@@ -1,54 +1,54 @@
-// Which functions of the user occupy the event loop. All operators of a process share one event loop, so there is one record for the process.
+// Tracks which user functions block the event loop. All operators of a process share one event loop, so there is one record per process.
 import { type KubernetesObject, type ObjectKey, keyOf } from "./kubernetes-object.js";
 import type { Logger } from "./logger.js";
 import type { Clock } from "./wait.js";
 
-/** A call of a function of the user. */
+/** A call of a user function. */
 export interface UserCall {
-  /** The function, such as `desired() of dependent "web"`. */
+  /** Description of the function, such as `desired() of dependent "web"`. */
   readonly what: string;
-  /** The controller; absent where several controllers may share the function. */
+  /** The controller. Absent if several controllers may share the function. */
   readonly controller?: string | undefined;
-  /** `namespace/name` of the primary that it is called for. */
+  /** `namespace/name` of the primary that the function is called for. */
   readonly primary?: ObjectKey | undefined;
-  /** The object that it is called with, where that is not the primary. */
+  /** The object that the function is called with, if it is not the primary. */
   readonly object?: unknown;
 }
 
-/** A call that kept the event loop busy by itself, without the calls inside of it. */
+/** A call that blocked the event loop. The time excludes nested calls. */
 export interface BlockingCall {
   readonly call: UserCall;
   readonly blockedMs: number;
 }
 
-/** How late the event loop was. */
+/** How long the event loop was blocked. */
 export interface LoopDelay {
   readonly delayMs: number;
-  /** The CPU time of the process meanwhile. */
+  /** The CPU time that the process used during this period. */
   readonly cpuMs: number;
-  /** How much of the delay the event loop waited for I/O, at least: a process that is suspended while it waits goes on waiting. */
+  /** The minimum part of the delay in which the event loop waited for I/O: a process that is suspended while it waits continues to wait. */
   readonly idleMs: number;
-  /** The synchronous parts of calls that account for it, longest first. */
+  /** The synchronous parts of calls in this period, longest first. */
   readonly blockers: readonly BlockingCall[];
 }
 
-/** What observes the event loop; called about twice a second, and as soon as a function has blocked the loop for `urgentMs`. */
+/** Observes the event loop. Called about twice a second, and as soon as a function has blocked the event loop for `urgentMs`. */
 export interface LoopObserver {
   readonly urgentMs: number;
   onDelay(delay: LoopDelay): void;
 }
 
-/** Takes a text for every call that begins, and an empty one when no function is running. */
+/** Receives a text when a call starts, and an empty one when no function is running. */
 export type CallMarker = (text: string) => void;
 
 const TICK_MS = 500;
-// Shorter calls cannot be what blocks the event loop for seconds.
+// Shorter calls cannot block the event loop for seconds.
 const MIN_BLOCKING_MS = 100;
 const MAX_BLOCKERS = 20;
 // A function that takes longer may never return.
 const SLOW_AFTER_MS = 30_000;
 
-/** Names a call with its primary, or the object that it is called with, and its controller. */
+/** Describes a call with its primary, or the object that it is called with, and its controller. */
 export function describeCall({ what, controller, primary, object }: UserCall): string {
   const { metadata } = Object(object) as Partial<KubernetesObject>;
   const named = primary ?? (metadata?.name === undefined ? undefined : keyOf(metadata));
@@ -60,10 +60,10 @@ export function describeCall({ what, controller, primary, object }: UserCall): s
 }
 
 /**
- * Marks the calls of functions of the user, and measures their synchronous parts.
+ * Marks calls of user functions and measures their synchronous parts.
  *
- * Promises: a function that blocks the event loop before its first await is named exactly. What it blocks after an await cannot be told apart from
- * other calls in progress without async hooks, which slow every promise down; for that see what is in progress.
+ * Guarantees that a function is named if it blocks the event loop before its first await. After an await, it cannot be distinguished from other calls
+ * in progress without async hooks, which slow down every promise; see `pending` for these calls.
  */
 export class UserCalls {
   readonly #observers = new Set<LoopObserver>();
@@ -71,7 +71,7 @@ export class UserCalls {
   #marker: CallMarker | undefined;
   #current: UserCall | undefined;
   #startedAt = 0;
-  /** The time that calls inside of the current one took. */
+  /** The time spent in nested calls of the current call. */
   #nestedMs = 0;
   #blockers: BlockingCall[] = [];
   #tickedAt = 0;
@@ -80,7 +80,7 @@ export class UserCalls {
   #urgentMs = Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Calls a function of the user, and marks its synchronous part. */
+  /** Calls a user function and marks its synchronous part. */
   run<Result>(call: UserCall, task: () => Result): Result {
     const outer = this.#current;
     const outerStartedAt = this.#startedAt;
@@ -103,7 +103,7 @@ export class UserCalls {
     }
   }
 
-  /** Calls a function of the user, and waits for it. */
+  /** Calls a user function and waits for its result. */
   async track<Result>(call: UserCall, task: () => Result | Promise<Result>): Promise<Result> {
     this.#pending.add(call);
     try {
@@ -114,27 +114,27 @@ export class UserCalls {
     }
   }
 
-  /** The calls of `track` that have not returned. */
+  /** The calls of track() that have not returned. */
   get pending(): Iterable<UserCall> {
     return this.#pending;
   }
 
-  /** Called when an asynchronous function has ended: the reconcile may end before any timer is due. */
+  /** Called when an asynchronous function has ended: the reconcile may end before the next timer fires. */
   settle(): void {
     if (performance.now() - this.#tickedAt > this.#urgentMs + TICK_MS && this.#timer !== undefined) this.flush();
   }
 
-  /** Tells the observers how late the event loop is now, without waiting for the timer. */
+  /** Notifies the observers of the current delay without waiting for the timer. */
   flush(): void {
     const now = performance.now();
     const cpuMs = cpuTimeMs();
     const idleMs = performance.eventLoopUtilization().idle;
     const delayMs = Math.max(0, now - this.#tickedAt - TICK_MS);
-    // It may ask for this itself: by a write, for which the time is up.
+    // The current call may have triggered this flush itself, with a write whose deadline has passed.
     if (this.#current !== undefined)
       this.#blockers.push({ call: this.#current, blockedMs: now - this.#startedAt - this.#nestedMs });
     const all = this.#blockers.sort((one, other) => other.blockedMs - one.blockedMs).slice(0, MAX_BLOCKERS);
-    // Between two looks it may wait all the time.
+    // The event loop may be idle for the whole interval between two ticks.
     const waitedMs = Math.max(0, idleMs - this.#idleMs - TICK_MS);
     const delay = { delayMs, cpuMs: cpuMs - this.#cpuMs, idleMs: waitedMs, blockers: all };
     this.#tickedAt = now;
@@ -163,14 +163,14 @@ export class UserCalls {
     };
   }
 
-  /** Passes every call to a marker, until it is replaced. */
+  /** Passes each call to a marker, until it is replaced. */
   markWith(marker: CallMarker | undefined): void {
     this.#marker = marker;
   }
 
   #tick(): void {
     this.flush();
-    // No call outlives a turn of the event loop, unless the watchdog broke it off, which runs no finally block.
+    // No synchronous call spans two iterations of the event loop, unless the watchdog has terminated it, in which case no finally block ran.
     this.#current = undefined;
     this.#nestedMs = 0;
   }
@@ -180,16 +180,16 @@ export class UserCalls {
   }
 }
 
-// A rejected promise that nothing handles ends the process, so both functions handle what an asynchronous function returns.
+// An unhandled rejection ends the process, so both functions handle promises that a user function returns.
 
-/** Returns the result of a function that has to be synchronous; throws if it is a promise. */
+/** Returns the result of a function that must be synchronous. Throws if it is a promise. */
 export function synchronous<Result>(returned: Result): Result {
   if (!isThenable(returned)) return returned;
   returned.then(undefined, () => {});
   throw new TypeError("it returned a promise; nothing waits for it here, so it has to be synchronous");
 }
 
-/** Calls a function without waiting for its result; calls `onSuccess` or `onFailure` when it has ended, at once or later. */
+/** Calls a function without awaiting its result. Calls `onSuccess` or `onFailure` when it has ended, immediately or later. */
 export function callUnawaited(
   call: () => unknown,
   { onSuccess = () => {}, onFailure }: { onSuccess?: () => void; onFailure: (error: unknown) => void },
@@ -213,7 +213,7 @@ function cpuTimeMs(): number {
   return (user + system) / 1000;
 }
 
-/** The calls of this process. */
+/** The user calls of this process. */
 export const userCalls = new UserCalls();
 
 interface RunningTasksOptions extends Pick<UserCall, "controller" | "primary"> {
@@ -221,12 +221,12 @@ interface RunningTasksOptions extends Pick<UserCall, "controller" | "primary"> {
   readonly clock: Clock;
 }
 
-/** The functions of the user that one reconcile is waiting for; says so when that takes long, because such a one may never return. */
+/** The user functions that a reconcile is waiting for. Logs a warning if one takes long, because it may never return. */
 export class RunningTasks {
   readonly #options: RunningTasksOptions;
-  /** Those that have not returned yet. */
+  /** The calls that have not returned yet. */
   readonly running: (UserCall & { readonly startedAt: number })[] = [];
-  /** Absent until there is something to watch. */
+  /** Absent until a call is tracked. */
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -234,7 +234,7 @@ export class RunningTasks {
     this.#options = options;
   }
 
-  /** Calls `task` and waits for it, under the name `what`. */
+  /** Calls `task` and waits for it. `what` describes it in logs. */
   async track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
     if (!this.#isClosed) this.#cancel ??= this.#watch();
     const { controller, primary, clock } = this.#options;
@@ -248,7 +248,7 @@ export class RunningTasks {
     }
   }
 
-  /** Says nothing more of functions that do not return. */
+  /** Stops logging functions that do not return. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();

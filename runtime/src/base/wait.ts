@@ -1,19 +1,19 @@
-// Time and waiting, as k8s.io/utils/clock and util/wait: the clock, sleep, backoff, deadlines, and what shares the event loop or a number of
-// workers.
+// Time and waiting, like k8s.io/utils/clock and k8s.io/apimachinery/pkg/util/wait: clock, sleep, backoff, deadlines, semaphores, and fair use of the
+// event loop.
 import { setMaxListeners } from "node:events";
 
-/** Time, so that tests can move it by hand. */
+/** A clock that tests can replace. */
 export interface Clock {
-  /** Milliseconds that never run backwards. */
+  /** Monotonic time in milliseconds. */
   now(): number;
-  /** Calls `callback` after `delayMs`, unless the returned function is called before. */
+  /** Calls `callback` after `delayMs`, unless the returned function is called first. */
   schedule(delayMs: number, callback: () => void): () => void;
 }
 
-// setTimeout takes 31 bits; longer delays are waited for in parts.
+// The delay of setTimeout is limited to 31 bits; longer delays are split.
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** The time of the machine. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   schedule(delayMs, callback) {
@@ -29,7 +29,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits for `ms`; rejects with the reason of the first of the signals that is aborted. */
+/** Waits for `ms`. Rejects with the reason of the first signal that is aborted. */
 export async function sleep(
   ms: number,
   signal?: AbortSignal | readonly (AbortSignal | undefined)[],
@@ -48,7 +48,7 @@ interface BackoffOptions {
   readonly maxMs: number;
 }
 
-/** A delay that grows with each failure, drawn at random so that many clients do not come back at once. */
+/** Exponential backoff with jitter, so that many clients do not retry at the same time. */
 export class Backoff {
   readonly #options: BackoffOptions;
   readonly #random: () => number;
@@ -59,7 +59,7 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** Returns the next delay in milliseconds, between the current step and twice that. */
+  /** Returns the next delay in milliseconds: a random value between the current step and twice the step. */
   next(): number {
     const { initialMs, factor, maxMs } = this.#options;
     const step = Math.min(initialMs * factor ** this.#failures++, maxMs);
@@ -71,12 +71,12 @@ export class Backoff {
   }
 }
 
-/** A timer that is put off over and over: a platform timer that would ring too early stays, and is set anew when it rings. */
+/** A timer that is postponed frequently. A platform timer that would fire too early is kept, and set again when it fires. */
 export class PostponableTimer {
   readonly #clock: Clock;
   readonly #onDue: () => void;
   #dueAt = Infinity;
-  /** When the platform timer rings: never after the time that is due. */
+  /** When the platform timer fires; never later than `#dueAt`. */
   #ringsAt = Infinity;
   #cancel: (() => void) | undefined;
 
@@ -89,12 +89,12 @@ export class PostponableTimer {
     return this.#cancel !== undefined;
   }
 
-  /** The time at which `onDue` is called; undefined if it is not set. */
+  /** The time at which `onDue` is called; undefined if the timer is not set. */
   get dueAt(): number | undefined {
     return this.isSet ? this.#dueAt : undefined;
   }
 
-  /** Sets the time at which `onDue` is called, in place of the one before. */
+  /** Sets the time at which `onDue` is called, replacing the previous one. */
   set(delayMs: number): void {
     this.#dueAt = this.#clock.now() + delayMs;
     if (this.#ringsAt > this.#dueAt) this.#arm(delayMs);
@@ -116,13 +116,13 @@ export class PostponableTimer {
     this.#cancel = undefined;
     this.#ringsAt = Infinity;
     const leftMs = this.#dueAt - this.#clock.now();
-    // A timer of Node may ring a part of a millisecond early.
+    // A Node.js timer may fire a fraction of a millisecond early.
     if (leftMs >= 1) this.#arm(leftMs);
     else this.#onDue();
   }
 }
 
-/** At most one timer for each key. */
+/** At most one timer per key. */
 export class KeyedTimers<Key> {
   readonly #clock: Clock;
   readonly #cancels = new Map<Key, () => void>();
@@ -132,7 +132,7 @@ export class KeyedTimers<Key> {
     this.#clock = clock;
   }
 
-  /** Calls `onDue` after `delayMs`, in place of what the key waited for before. */
+  /** Calls `onDue` after `delayMs`, replacing the previous timer of the key. */
   set(key: Key, delayMs: number, onDue: () => void): void {
     this.delete(key);
     if (this.#isClosed) return;
@@ -148,21 +148,21 @@ export class KeyedTimers<Key> {
     this.#cancels.delete(key);
   }
 
-  /** Cancels all timers, and sets none any more. */
+  /** Cancels all timers. No timer can be set afterwards. */
   close(): void {
     this.#isClosed = true;
     for (const key of [...this.#cancels.keys()]) this.delete(key);
   }
 }
 
-// How long work without a wait may occupy the event loop, for which leader election, probes and answers wait, too.
+// The maximum time that a loop may occupy the event loop, because leader election, probes and responses have to wait for it.
 const LONGEST_TURN_MS = 10;
 
-/** Shares the event loop among long tasks: each yields in its turn, and one continues for each round of the loop. */
+/** Shares the event loop among long tasks: each task yields, and one of the waiting tasks continues in each iteration of the event loop. */
 export class Turns {
   readonly #now: () => number;
   readonly #waiting: (() => void)[] = [];
-  /** Absent if nothing was done yet in this round. */
+  /** When the current turn started. Absent if nothing has run in this iteration of the event loop. */
   #startedAt: number | undefined;
   #isArmed = false;
 
@@ -170,7 +170,7 @@ export class Turns {
     this.#now = now;
   }
 
-  /** Visits all items until the signal is aborted, in as many turns as it takes; returns nothing if one was enough. */
+  /** Visits all items, yielding to the event loop as needed, until the signal is aborted. Returns undefined if no yield was necessary. */
   visit<Item>(items: Iterator<Item>, visit: (item: Item) => void, signal: AbortSignal): void | Promise<void> {
     while (this.#mayGoOn()) {
       const next = items.next();
@@ -180,7 +180,7 @@ export class Turns {
     return this.#next().then(() => (signal.aborted ? undefined : this.visit(items, visit, signal)));
   }
 
-  /** Returns nothing if more may be done at once, else a promise of the next turn of the caller. */
+  /** Returns undefined if the caller may continue; otherwise, a promise that resolves when it is the caller's turn again. */
   pause(): Promise<void> | undefined {
     return this.#mayGoOn() ? undefined : this.#next();
   }
@@ -188,7 +188,7 @@ export class Turns {
   #mayGoOn(): boolean {
     const now = this.#now();
     if (this.#startedAt === undefined) {
-      // A task that waits comes first.
+      // Waiting tasks continue first.
       if (this.#waiting.length > 0) return false;
       this.#startedAt = now;
       this.#arm();
@@ -217,10 +217,12 @@ export class Turns {
   }
 }
 
-/** The turns of all that runs in this process. */
+/** The turns of all tasks in this process. */
 export const turns = new Turns();
 
-/** Waits for something that knows no signal; rejects with the reason of the first of these signals that is aborted, and leaves it alone. */
+/**
+ * Waits for a promise that does not support signals. Rejects with the reason of the first signal that is aborted; the operation itself continues.
+ */
 export async function untilAborted<Value>(
   promise: PromiseLike<Value> | Value,
   ...signals: readonly (AbortSignal | undefined)[]
@@ -239,8 +241,8 @@ export async function untilAborted<Value>(
 }
 
 /**
- * Aborts a controller with the first of these signals, until the returned function is called. The signals may live long: of every
- * AbortSignal.any() something stays in them.
+ * Aborts a controller when one of these signals is aborted, until the returned function is called. Unlike AbortSignal.any(), it leaves nothing behind
+ * in the signals, which may live long.
  */
 export function abortWith(controller: AbortController, ...signals: readonly (AbortSignal | undefined)[]): () => void {
   const leaving = new AbortController();
@@ -248,19 +250,19 @@ export function abortWith(controller: AbortController, ...signals: readonly (Abo
     if (signal === undefined) continue;
     const onAbort = () => controller.abort(signal.reason);
     if (signal.aborted) onAbort();
-    // Many may follow one.
+    // Many controllers may follow the same signal.
     setMaxListeners(0, signal);
     signal.addEventListener("abort", onAbort, { once: true, signal: leaving.signal });
   }
   return () => leaving.abort();
 }
 
-/** How long something may take. */
+/** A time limit. */
 interface Deadline {
   readonly timeoutMs: number;
-  /** Default: a timer of the platform, which does not keep the process alive. */
+  /** Default: platform timers, which do not keep the process alive */
   readonly clock?: Pick<Clock, "schedule"> | undefined;
-  /** What is thrown then. Default: `no answer within N ms` */
+  /** The message of the error when the time is over. Default: `no answer within N ms` */
   readonly message?: string;
 }
 
@@ -271,7 +273,9 @@ const PLATFORM: Pick<Clock, "schedule"> = {
   },
 };
 
-/** Calls something with a signal that is aborted when its time is over, or with one of `signals`, and waits for it until then. */
+/**
+ * Calls a function with a signal that is aborted at the deadline or together with one of `signals`. Stops waiting for the function at that point.
+ */
 export async function withDeadline<Value>(
   call: (signal: AbortSignal) => PromiseLike<Value> | Value,
   { timeoutMs, clock = PLATFORM, message }: Deadline,
@@ -289,7 +293,7 @@ export async function withDeadline<Value>(
   }
 }
 
-/** A number of slots that tasks take turns in, in the order in which they ask. */
+/** A counting semaphore. Slots are granted in the order of the acquire() calls. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -298,7 +302,7 @@ export class Semaphore {
     this.#free = slots;
   }
 
-  /** Takes a slot. Returns undefined if one was free, which it mostly is, and otherwise resolves as soon as one is taken. */
+  /** Acquires a slot. Returns undefined if one was free, the common case; otherwise, a promise that resolves when a slot has been acquired. */
   acquire(signal?: AbortSignal): Promise<void> | undefined {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#free > 0) {
