@@ -1,10 +1,11 @@
-// A snapshot of the queue and the reconciles of a controller, for the debug endpoint and health. Ages are in milliseconds. Of objects, only names are shown.
+// A snapshot of the queue and the reconciles of a controller, for the debug endpoint and health. Ages are in milliseconds. Objects are only referred
+// to by name.
 import { type WaitingPrimaries, type WaitingPrimary, describeReason } from "../base/activity.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcilePriority, TimerKind } from "./processor.js";
 import type { KnownPrimary, ReconcileRun } from "./controller.js";
 
-/** The first items of a list, and its length. */
+/** The first items of a list, and the length of the whole list. */
 export interface Listed<Item> {
   readonly count: number;
   readonly first: readonly Item[];
@@ -19,10 +20,10 @@ interface QueuedPrimary {
 
 interface RunningReconcile extends Omit<QueuedPrimary, "priority"> {
   readonly attempt: number;
-  /** The functions of the user that have not returned. */
+  /** User functions that have not returned. */
   readonly waitsFor: readonly { readonly what: string; readonly forMs: number }[];
   readonly isAborted: boolean;
-  /** Whether it has not returned after its signal was aborted, so that another reconcile runs in its place. */
+  /** Whether it has not returned after its signal was aborted, so that its worker was freed. */
   readonly isHung: boolean;
 }
 
@@ -30,48 +31,48 @@ interface RunningReconcile extends Omit<QueuedPrimary, "priority"> {
 export interface GivenUpPrimary {
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
-  /** Reconciles that failed since the last success. */
+  /** Failed reconciles since the last success. */
   readonly failures: number;
-  /** The message of the last failure. */
+  /** The error message of the last failure. */
   readonly error: string;
 }
 
 /** The primaries whose quick retries are exhausted. */
 export interface GivenUp {
   readonly count: number;
-  /** The first ten of these primaries. */
+  /** The first ten of them. */
   readonly primaries: readonly GivenUpPrimary[];
 }
 
 interface FailedPrimary extends Omit<GivenUpPrimary, "error"> {
-  /** When it is reconciled next; absent if it waits for a change. */
+  /** The time until the next reconcile in milliseconds; absent if it waits for a change. */
   readonly dueInMs?: number;
   readonly waitsFor?: TimerKind;
   readonly isGivenUp: boolean;
 }
 
 export interface ControllerDetails {
-  /** The number of primaries. */
+  /** The number of known primaries. */
   readonly primaries: number;
-  /** The queue, the longest wait first. */
+  /** The queue, longest wait first. */
   readonly queued: Listed<QueuedPrimary>;
-  /** The reconciles in progress, the longest first. */
+  /** Reconciles in progress, longest first. */
   readonly running: Listed<RunningReconcile>;
-  /** The primaries whose last reconcile failed, the next retry first. */
+  /** Primaries whose last reconcile failed, next retry first. */
   readonly failed: Listed<FailedPrimary>;
   readonly paused: Listed<ObjectKey>;
-  /** The primaries that wait because it is unknown what belongs to them. */
+  /** Primaries that wait because some of their secondaries are not known yet. */
   readonly waiting: Listed<WaitingPrimary>;
   /** The number of timers of each kind. */
   readonly timers: { readonly [Kind in TimerKind]?: number };
 }
 
-// The page must stay readable with ten thousand queued primaries.
+// The response must stay readable with ten thousand queued primaries.
 const LISTED = 100;
-// The first ones are enough for a health report.
+// Enough for a health report.
 const MAX_GIVEN_UP = 10;
 
-/** Takes the snapshot. `now` is a time of the clock of the controller. */
+/** Creates a snapshot. `now` is a time of the controller's clock. */
 export function detailsOf(
   known: Iterable<KnownPrimary>,
   now: number,
@@ -107,12 +108,12 @@ export function firstOf(waiting: readonly WaitingPrimary[]): WaitingPrimaries {
   return { count: waiting.length, primaries: waiting.slice(0, MAX_GIVEN_UP) };
 }
 
-/** Lists the primaries that the last reconcile found paused. */
+/** Lists the primaries that were paused at their last reconcile. */
 export function pausedIn(known: Iterable<KnownPrimary>): readonly KnownPrimary[] {
   return [...known].filter(({ seen }) => seen?.isPaused === true);
 }
 
-// Items that are not shown are not formatted.
+// Only formats the items that are shown.
 function shown<Known, Item>(all: readonly Known[], show: (each: Known) => Item): Listed<Item> {
   return { count: all.length, first: all.slice(0, LISTED).map(show) };
 }

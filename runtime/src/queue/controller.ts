@@ -1,4 +1,4 @@
-// The controller (JOSDK EventProcessor): what it keeps of each primary, its reconciles in progress, and how events become reconciles.
+// The controller (JOSDK's EventProcessor): the state of each primary, reconciles in progress, and the mapping of events to reconciles.
 import { setMaxListeners } from "node:events";
 import {
   type ReconcileFacts,
@@ -42,24 +42,24 @@ import { Dispatcher, type Suspects } from "./work-queue.js";
 /** The request of one reconcile. */
 export interface ReconcileScope {
   readonly key: ObjectKey;
-  /** The state in the cache, or the last known state of a deleted primary. */
+  /** The cached state, or the last known state of a deleted primary. */
   readonly entry: DecodedResource;
   readonly reasons: readonly ReconcileReason[];
-  /** `attempt` is 0 unless the reconciles before failed. */
+  /** `attempt` is the number of retries since the last success; 0 for the first attempt. */
   readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
-  /** The time in the queue. */
+  /** The time spent in the queue. */
   readonly queuedMs: number;
-  /** Whether the reconcile before found the primary paused. */
+  /** Whether the previous reconcile found the primary paused. */
   readonly wasPaused: boolean;
-  /** Whether the primary is deleted; always false without `onAllEvents`. */
+  /** Whether the primary has been deleted; always false without `onAllEvents`. */
   readonly isPrimaryDeleted: boolean;
-  /** Whether the watch missed the deletion, so that `entry` may be outdated (client-go DeletedFinalStateUnknown). */
+  /** Whether the watch missed the deletion, so that `entry` may be stale (client-go's DeletedFinalStateUnknown). */
   readonly isFinalStateUnknown: boolean;
-  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion or paused. */
+  /** Aborted when the operator stops, when the reconcile times out, or when the primary is paused or gets a deletionTimestamp. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly tasks: RunningTasks;
-  /** Reports whether the primary is reconciled again right after this reconcile. */
+  /** Reports whether the primary is requeued immediately after this reconcile. */
   isNextReconcileImminent(): boolean;
   /** Called for each completed step of a workflow. */
   onStep(step: StepTiming): void;
@@ -70,65 +70,68 @@ export interface PrimaryOutcome extends ReconcileOutcome {
   readonly kind: "reconcile" | "cleanup";
   readonly wroteStatus: boolean;
   readonly wroteResource: boolean;
-  /** What the workflow did; absent if it was not reached. */
+  /** The result of the workflow; absent if it did not run. */
   readonly workflow?: WorkflowResult;
 }
 
-/** Runs reconciles. When they run is up to the controller. */
+/** Executes reconciles; the controller decides when. */
 export interface PrimaryRunner {
   /** Never rejects; a failure is part of the outcome. */
   run(scope: ReconcileScope): Promise<PrimaryOutcome>;
-  /** Reports whether another client removed or overwrote what the controller writes to the primary: its finalizer, status or metadata. */
+  /** Reports whether another client removed or overwrote what the controller wrote to the primary: its finalizer, status, or metadata. */
   isUndone(entry: DecodedResource): boolean;
   /** Returns a digest of the metadata that the controller reads (`inputs`); undefined if it reads none. */
   inputsOf(entry: DecodedResource): string | undefined;
-  /** Forgets everything that is kept for a deleted primary. */
+  /** Drops all state of a deleted primary. */
   release(key: ObjectKey): void;
 }
 
 /** The cache of primaries. */
 export type PrimaryLookup = Pick<ResourceView, "get" | "has">;
 
-/** What an observer is told at the end of every reconcile. */
+/** Passed to observers at the end of each reconcile. */
 export interface ReconcileEvent
   extends Omit<ReconcileFacts, "reasons">, Pick<PrimaryOutcome, "kind" | "workflow" | "wroteStatus"> {
-  /** Why it ran, as far as it is remembered. */
+  /** The first reasons for the reconcile. */
   readonly reasons: readonly ReconcileReason[];
   readonly durationMs: number;
-  /** When it began, by the clock of the controller (`performance.now()`). */
+  /** When it started, by the clock of the controller (`performance.now()`). */
   readonly startedAt: number;
-  /** The dependents in the order in which they were done with, those of all workflows. */
+  /** The steps of all workflows, in the order of their completion. */
   readonly steps: readonly StepTiming[];
-  /** After how long it is asked for again; absent if it is not. */
+  /** The time until the requested next reconcile, in milliseconds; absent if none was requested. */
   readonly rescheduleAfterMs?: number;
-  /** Absent after a success. */
+  /** The error; absent after a success. */
   readonly error?: unknown;
-  /** When the next attempt is made after a failure; absent if there is none. */
+  /** The time until the next attempt after a failure, in milliseconds; absent if there is none. */
   readonly retryAfterMs?: number;
-  /** Whether no quick retry is left after this failure; absent otherwise. */
+  /** True if the quick retries are exhausted with this failure; otherwise absent. */
   readonly isGivenUp?: true;
-  /** Whether it failed only because objects cannot be created in a namespace that is being deleted: nothing is wrong. Absent otherwise. */
+  /**
+   * True if it failed only because a namespace is terminating, so that no objects can be created in it; otherwise absent. Nothing has to be fixed
+   * then.
+   */
   readonly isNamespaceTerminating?: true;
-  /** Whether it did not fail by itself: the deletion or the pause of its primary ended it, and it runs again. Absent otherwise. */
+  /** True if the controller aborted it because its primary is being deleted or was paused; otherwise absent. It runs again. */
   readonly isEnded?: true;
 }
 
-/** Called at the end of every reconcile; must not throw. */
+/** Called at the end of each reconcile. Must not throw. */
 export type ReconcileObserver = (event: ReconcileEvent) => void;
 
 /** One reconcile in progress. */
 export class ReconcileRun implements ReconcileScope {
   readonly key: ObjectKey;
   readonly entry: DecodedResource;
-  /** Whether it was ended early, because its primary is being deleted. */
+  /** Whether it was aborted because its primary is being deleted or was paused. */
   isEnded = false;
   readonly startedAt: number;
   readonly queuedMs: number;
   readonly wasPaused: boolean;
-  /** When its worker is given to another reconcile, after its timeout; `Infinity` afterwards. */
+  /** When its worker is freed after its timeout; `Infinity` once that has happened. */
   endOfSlot: number | undefined = undefined;
   readonly #primary: KnownPrimary;
-  /** The state before it started. */
+  /** The state before the start. */
   readonly #state: PrimaryState;
   readonly #schedule: Schedule;
   readonly #steps: StepTiming[] = [];
@@ -149,7 +152,7 @@ export class ReconcileRun implements ReconcileScope {
     this.#schedule = schedule;
     const logger = (this.logger = createScopeLogger(schedule, this));
     this.tasks = new RunningTasks({ logger, clock, controller, primary: primary.key });
-    // Every dependent of a large workflow may wait on it.
+    // Every dependent of a large workflow may listen for the abort.
     setMaxListeners(0, this.signal);
   }
 
@@ -187,7 +190,7 @@ export class ReconcileRun implements ReconcileScope {
     if (this.entry.object.metadata.deletionTimestamp === undefined) this.#endFor("the primary is being deleted");
   }
 
-  /** Aborts the signal of the reconcile or cleanup of a primary that was paused meanwhile. */
+  /** Aborts the signal of the reconcile or cleanup of a primary that was paused in the meantime. */
   pause(): void {
     if (!isPaused(this.entry.object.metadata)) this.#endFor("the primary is paused");
   }
@@ -198,7 +201,7 @@ export class ReconcileRun implements ReconcileScope {
     this.abort(new Error(reason));
   }
 
-  /** Returns the event for observers after the transition that ended the reconcile. */
+  /** Returns the event for observers. The transition is the one that ended the reconcile. */
   eventOf(outcome: PrimaryOutcome, { state, effects }: Transition, now: number): ReconcileEvent {
     const { kind, wroteStatus, workflow, failure, rescheduleAfterMs } = outcome;
     const { startedAt, queuedMs } = this;
@@ -224,7 +227,7 @@ export class ReconcileRun implements ReconcileScope {
   }
 }
 
-// Adds the primary and the reasons of the reconcile to each line.
+// Adds the primary and the reasons of the reconcile to each log line.
 function createScopeLogger({ logger, controller, kind }: Schedule, { entry, reasons }: ReconcileRun): Logger {
   return withFields(logger, () => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
@@ -239,23 +242,23 @@ interface PrimaryOwner {
   onDue(primary: KnownPrimary): void;
 }
 
-/** The state that a controller keeps of a primary. */
+/** The controller's state of one primary. */
 export class KnownPrimary {
   readonly key: ObjectKey;
-  /** The namespace; empty for cluster-scoped primaries. */
+  /** The namespace; empty if cluster-scoped. */
   readonly group: string;
   waiting: ReconcilePriority | undefined = undefined;
-  /** When the primary entered the queue. */
+  /** When the primary was enqueued. */
   queuedAt = 0;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
   run: ReconcileRun | undefined = undefined;
-  /** The error of the last reconcile; set while no quick retry is left. */
+  /** The error of the last reconcile; set while the quick retries are exhausted. */
   lastError: string | undefined = undefined;
   /** Undefined before the first reconcile. */
   seen: Seen | undefined = undefined;
   readonly resyncAfterMs: number;
-  /** Every reconcile postpones the resync. */
+  /** A single timer: every reconcile postpones the resync. */
   readonly timer: PostponableTimer;
   readonly #onDue: () => void;
 
@@ -264,14 +267,14 @@ export class KnownPrimary {
     this.key = key;
     this.group = key.slice(0, Math.max(0, key.indexOf("/")));
     this.state = state;
-    // Up to a tenth less, so that the primaries of one list are not resynced at once. Node.js keeps a list of timers for each duration, hence only a
-    // hundred of them.
+    // Up to 10% less, so that the primaries of a list are not resynced at once. Only one hundred distinct values, because Node.js keeps a timer list
+    // per duration.
     this.resyncAfterMs = (settings.resyncAfterMs ?? 0) * (1 - Math.floor(random() * 100) / 1000);
     this.#onDue = () => owner.onDue(this);
     this.timer = new PostponableTimer(clock, this.#onDue);
   }
 
-  /** Sets the timer in place of the one before. With 0, `onDue` is called before this returns. */
+  /** Replaces the timer. With 0, `onDue` is called before this function returns. */
   wakeAfter(delayMs: number): void {
     if (delayMs > 0) return this.timer.set(delayMs);
     this.timer.cancel();
@@ -279,13 +282,13 @@ export class KnownPrimary {
   }
 }
 
-/** What the last reconcile saw of its primary. */
+/** The state of the primary that the last reconcile has seen. */
 interface Seen {
   readonly uid: string | undefined;
   readonly generation: number | undefined;
   readonly isDeleting: boolean;
   readonly isPaused: boolean;
-  /** The digest of the inputs of the controller; undefined if it has none. */
+  /** The digest of the controller's inputs; undefined if it has none. */
   readonly inputs: string | undefined;
 }
 
@@ -295,8 +298,8 @@ function seenOf({ metadata }: KubernetesObject, inputs?: string): Seen {
 }
 
 /**
- * Reports whether a primary was edited (its spec or an input), replaced, paused, resumed or deleted since a reconcile saw it. Kinds without a
- * generation count as edited on every change.
+ * Reports whether a primary was edited (its spec or an input), replaced, paused, resumed, or deleted since a reconcile has seen it. For kinds without
+ * a generation, every change counts as an edit.
  */
 export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined, inputs?: string): boolean {
   const { uid, generation, deletionTimestamp } = metadata;
@@ -305,39 +308,39 @@ export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined, i
   return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
 }
 
-/** The dependencies of a controller. Event sources fill the caches. */
+/** Dependencies of a controller. Event sources fill the caches. */
 interface ControllerDependencies {
   readonly primaries: PrimaryLookup;
   readonly runner: PrimaryRunner;
   readonly logger: Logger;
   /**
-   * Returns why a primary must wait, for example for a watch that has not started; undefined if everything that may belong to it is known.
-   * Default: no primary waits
+   * Returns why a primary must wait, for example for a watch that has not started; undefined if all of its possible secondaries are known. Default:
+   * no primary waits
    */
   readonly unknownFor?: ((primary: KubernetesObject) => string | undefined) | undefined;
-  /** Called when a primary has waited for some seconds. */
+  /** Called when a primary has waited for a few seconds. */
   readonly onWaiting?: ((primary: KubernetesObject, reason: string) => void) | undefined;
-  /** Called at the end of each reconcile, with the object that was reconciled. */
+  /** Called at the end of each reconcile, with the reconciled object. */
   readonly observer?: ((event: ReconcileEvent, object: KubernetesObject) => void) | undefined;
   readonly clock?: Clock | undefined;
-  /** The quarantined primaries of all controllers. Default: none */
+  /** Suspects of all controllers. Default: none */
   readonly suspects?: Suspects | undefined;
   /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
 }
 
-// Shorter waits are normal at a start, since watches start one after the other.
+// Shorter waits are normal at startup, because watches start one after the other.
 const REPORT_WAIT_MS = 2_000;
 
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
-// The outcome of a runner that throws, which it must not.
+// The outcome if the runner throws, which is a bug.
 const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false } as const;
 
 /**
- * Turns events into reconciles: concurrently for many primaries, one at a time for each (JOSDK's EventProcessor).
+ * Turns events into reconciles: concurrently for different primaries, one at a time per primary (JOSDK's EventProcessor).
  *
- * The state machine in `processor.ts` decides; the controller carries out its effects on the clock, the queue and the reconciles in progress.
- * Every public function except `stop` is synchronous, so events cannot interleave with it.
+ * The state machine in `processor.ts` makes the decisions; the controller applies its effects to the clock, the queue, and the reconciles in
+ * progress. All public functions except `stop` are synchronous, so events cannot interleave.
  */
 export class Controller {
   readonly schedule: Schedule;
@@ -346,7 +349,7 @@ export class Controller {
   readonly #dependencies: ControllerDependencies;
   readonly #isRelevant: PrimaryFilter;
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
-  /** Primaries taken from the queue before everything was known that may belong to them. They are not in the queue. */
+  /** Primaries taken from the queue while some of their secondaries were unknown. They are not in the queue. */
   readonly #waiting = new Map<KnownPrimary, { readonly reason: string; isReported: boolean }>();
   #cancelReport: (() => void) | undefined;
   #isStopped = false;
@@ -359,26 +362,26 @@ export class Controller {
     this.#isRelevant = createPrimaryFilter(definition, dependencies);
   }
 
-  /** Starts to reconcile, including the primaries of all events before the start. */
+  /** Starts to reconcile, including primaries with events from before the start. */
   start(): void {
     const { suspects, primaries } = this.#dependencies;
     suspects?.retain(this.#definition.name, (primary) => primaries.has(primary));
     this.dispatcher.start();
   }
 
-  /** Starts no further reconcile until `resume`. Events are queued, and reconciles in progress continue. */
+  /** Starts no further reconcile until `resume` is called. Events are enqueued, and reconciles in progress continue. */
   pause(): void {
     this.dispatcher.pause();
   }
 
-  /** Continues after `pause`, without the primaries of namespaces that are no longer watched. */
+  /** Continues after `pause`. Drops primaries of namespaces that are no longer watched. */
   resume(): void {
     for (const primary of this.#primaries.values())
       if (!this.#dependencies.primaries.has(primary.key)) this.#apply(primary, { kind: "missed" });
     this.dispatcher.resume();
   }
 
-  /** Requeues the primaries that no longer have to wait. */
+  /** Requeues primaries whose secondaries are known now. */
   onKnown(): void {
     for (const primary of [...this.#waiting.keys()]) {
       const object = this.#entryOf(primary)?.object;
@@ -388,12 +391,12 @@ export class Controller {
     }
   }
 
-  /** The primaries that wait because it is unknown what belongs to them, each with the reason. */
+  /** Primaries that wait because some of their secondaries are unknown, with the reasons. */
   get waiting(): readonly WaitingPrimary[] {
     return [...this.#waiting].map(([{ key }, { reason }]) => ({ primary: key, reason }));
   }
 
-  /** Stops: waits for the reconciles in progress and aborts them at the deadline. Returns whether all of them ended before it. */
+  /** Waits for the reconciles in progress, and aborts them at the deadline. Returns whether all of them ended before it. */
   stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
     this.#cancelReport?.();
@@ -405,13 +408,13 @@ export class Controller {
     return this.dispatcher.stop(deadlineMs);
   }
 
-  /** Reports whether a reconcile of this object, by UID, is in progress. */
+  /** Reports whether a reconcile of this object, identified by UID, is in progress. */
   isReconciling({ metadata }: KubernetesObject): boolean {
     const entry = this.#primaries.get(keyOf(metadata))?.run?.entry;
     return entry !== undefined && uidOf(entry) === metadata.uid;
   }
 
-  /** Returns the digest of the inputs that the last reconcile of a primary saw; undefined if the controller has none. */
+  /** Returns the digest of inputs that the last reconcile of a primary has seen; undefined if the controller has none. */
   seenInputsOf({ metadata }: KubernetesObject): string | undefined {
     return this.#primaries.get(keyOf(metadata))?.seen?.inputs;
   }
@@ -447,7 +450,7 @@ export class Controller {
     this.#apply(primary, { kind: "timer" });
   }
 
-  /** Starts the reconcile of a primary, unless it has to wait for its rate limit or for a watch. */
+  /** Starts the reconcile of a primary, unless it has to wait for its rate limit or a watch. */
   begin(primary: KnownPrimary): void {
     const now = this.schedule.clock.now();
     const entry = this.#entryOf(primary);
@@ -472,7 +475,7 @@ export class Controller {
     return this.#primaries.values();
   }
 
-  /** Counts what is kept in memory, to find leaks. */
+  /** Returns the sizes of internal collections, to detect leaks. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
     const timers = [...this.#primaries.values()].filter(({ timer }) => timer.isSet).length;
     const { queued, running } = this.dispatcher.activity();
@@ -483,18 +486,18 @@ export class Controller {
     const { key, object, isFinalStateUnknown = false } = change;
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
-    // A deletion that a filter rejects is not reconciled, but still removes the state of its primary.
+    // A deletion that a filter rejects is not reconciled, but still drops the state of its primary.
     const isStarted = this.dispatcher.isStarted && this.#isRelevant(change, true);
     this.#tell(key, { ...facts, isStarted });
     this.#endRunOf(key);
   }
 
-  // With onAllEvents, the deletion is reconciled after the reconcile in progress has ended by itself.
+  // With onAllEvents, the deletion is reconciled after the reconcile in progress has ended on its own.
   #endRunOf(key: ObjectKey): void {
     if (!this.schedule.settings.onAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
-  // Whether the cache has an object of this name that passes the filters of the user.
+  // Whether the cache has an object of this name that passes the user's filters.
   #isKnown(key: ObjectKey): boolean {
     const { primaries } = this.#dependencies;
     const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
@@ -502,7 +505,7 @@ export class Controller {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, true);
   }
 
-  /** Applies an event to a primary that may be new. Look it up only now: a filter of the user may have caused an event. */
+  /** Applies an event to a primary that may be new. The lookup has to happen here: a filter of the user may have caused another event. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
     const known = this.#primaries.get(key);
     if (known !== undefined) return void this.#apply(known, event);
@@ -543,7 +546,7 @@ export class Controller {
   }
 
   #release(primary: KnownPrimary): void {
-    // An object that is created under this name later starts without these.
+    // An object that is created later under the same name must start without these.
     primary.seen = undefined;
     primary.limiter = undefined;
     this.dispatcher.withdraw(primary);
@@ -558,7 +561,7 @@ export class Controller {
     return isDeletionNext(state, this.schedule.settings) ? state.lastKnown : this.#dependencies.primaries.get(key);
   }
 
-  // Unknown objects must not be treated as absent. The state keeps the event until onKnown() requeues the primary.
+  // Unknown secondaries must not be mistaken for absent ones. The state keeps the event until onKnown() requeues the primary.
   #wait(primary: KnownPrimary, reason: string): void {
     const isReported = this.#waiting.get(primary)?.isReported === true;
     this.#waiting.set(primary, { reason, isReported });
@@ -583,7 +586,7 @@ export class Controller {
     const isKnown = (known !== undefined && !isReplaced) || this.#isKnown(key);
     const now = this.schedule.clock.now();
     const event = { kind: "finished", outcome, isEnded, now, entry, isReplaced, isKnown } as const;
-    // After a stop, failures are caused by the aborted signal, so outcomes are ignored.
+    // After a stop, failures result from the aborted signal, so outcomes are ignored.
     const transition = this.dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;
     if (outcome.failure === undefined) this.#dependencies.suspects?.delete(this.#definition.name, key, run.startedAt);
@@ -599,14 +602,14 @@ export class Controller {
 
 type PrimaryChange = Pick<ResourceChange, "kind" | "key" | "object" | "old" | "owned">;
 
-/** Reports whether a change of a primary causes a reconcile. `isNews`: the primary was edited since the last reconcile started. */
+/** Reports whether a change of a primary causes a reconcile. `isNews`: the primary was edited since its last reconcile started. */
 type PrimaryFilter = (change: PrimaryChange, isNews: boolean) => boolean;
 
 /**
- * Creates the filter of a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
+ * Creates the filter for a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
  *
- * A change is compared with what the last reconcile saw, and not with the state before it: the response to an own write may have brought the change
- * of another client into the cache before its event arrives.
+ * A change is compared with the state that the last reconcile has seen, not with the previous state in the cache: the response to an own write may
+ * have brought another client's change into the cache before its event arrives.
  */
 function createPrimaryFilter(
   definition: ScheduledController,
@@ -616,7 +619,7 @@ function createPrimaryFilter(
   const filters: EventFilters = (definition.filters as EventFilters | undefined) ?? {};
   const passes = ({ kind, object, old }: PrimaryChange): boolean => {
     if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
-    // A primary with a deletionTimestamp must be reconciled, or its finalizer is never removed.
+    // A primary with a deletionTimestamp must be reconciled, or its finalizer would never be removed.
     const isMarked = object.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined;
     if (isMarked || kind === "deleted") return true;
     if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
@@ -630,7 +633,7 @@ function createPrimaryFilter(
       if (definition.filters === undefined) return true;
       return userCalls.run({ what: "a filter of the controller", controller, primary: key }, () => passes(change));
     } catch (error) {
-      // An additional reconcile does no harm; a lost event does.
+      // An unnecessary reconcile is harmless; a lost event is not.
       logger.error({ primary: key }, `a filter failed, and the event passes: ${messageOf(error)}`);
       return true;
     }

@@ -1,9 +1,9 @@
-// The pure state machine of one primary (JOSDK's EventProcessor and ResourceStateManager): an event and a state give the next state and its
-// effects. It has no clock, no queue and no cache; the controller has those.
+// The state machine of one primary (JOSDK's EventProcessor and ResourceStateManager). It is a pure function from a state and an event to the next
+// state and effects. It has no clock, queue, or cache; these belong to the controller.
 //
-// Guarantees: a primary never has two reconciles at once; after its last event there is a reconcile that sees it, unless the primary is
-// deleted; nothing is kept of a deleted primary. After a failure, only an edit of the primary is reconciled at once: every other event waits
-// for the retry, or for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
+// Guarantees: A primary never has two reconciles at once. After its last event there is a reconcile that sees it, unless the primary is deleted. No
+// state of a deleted primary is kept. After a failure, only an edit of the primary is reconciled immediately: all other events wait for the retry, or
+// for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
 import type { ReconcileReason } from "../base/activity.js";
 import {
   type ApiError,
@@ -18,17 +18,17 @@ import {
 import { type DecodedResource, describeObject, uidOf } from "../base/kubernetes-object.js";
 import { type LineLevel, messageOf } from "../base/logger.js";
 
-/** The events since the last reconcile started (JOSDK ResourceState.EventingState). */
+/** Events since the last reconcile started (JOSDK's ResourceState.EventingState). */
 type Eventing =
   | "none"
   | "event"
-  /** The controller removed its finalizer: events are dropped until the primary is deleted or re-created. */
+  /** The controller has removed its finalizer: events are dropped until the primary is deleted or re-created. */
   | "finalizerRemoved"
   | "deleted"
   /** Another event followed the deletion. */
   | "additionalAfterDelete";
 
-/** What a timer is for. `hold` ends the pause after a failure, for the events that arrived during it. */
+/** The purpose of a timer. `hold` ends the pause after a failure and processes the events that arrived during it. */
 export type TimerKind = "retry" | "reschedule" | "resync" | "limit" | "hold";
 
 export interface PrimaryState {
@@ -38,34 +38,34 @@ export interface PrimaryState {
   /** The first reasons for the next reconcile. */
   readonly reasons: readonly ReconcileReason[];
   readonly priority: ReconcilePriority;
-  /** Whether the primary itself was edited, replaced or deleted since its last reconcile started. */
+  /** Whether the primary itself was edited, replaced, or deleted since its last reconcile started. */
   readonly isEdited: boolean;
-  /** The state of the retry, with the time of the next attempt. */
+  /** The retry state, with the time of the next attempt. */
   readonly retry: (RetryState & { readonly dueAt: number }) | undefined;
-  /** Failed reconciles since the last success. */
+  /** Consecutive failed reconciles. */
   readonly failures: number;
   /** Whether the quick retries are exhausted. */
   readonly isGivenUp: boolean;
-  /** The end of the pause after a failure, during which only edits are reconciled. */
+  /** The end of the pause after a failure; until then only edits are reconciled. */
   readonly heldUntil: number | undefined;
-  /** Reconciles in a row that requested another one almost immediately. */
+  /** Consecutive reconciles that requested another one almost immediately. */
   readonly hurries: number;
   readonly timer: TimerKind | undefined;
-  /** The last state of a deleted primary; set with `onAllEvents` only. */
+  /** The last state of a deleted primary; only set with `onAllEvents`. */
   readonly lastKnown: DecodedResource | undefined;
   /** Whether the watch missed the deletion. */
   readonly isFinalStateUnknown: boolean;
-  /** The UID of the object whose finalizer the controller removed. */
+  /** The UID of the object from which the controller removed its finalizer. */
   readonly releasedUid: string | undefined;
 }
 
-/** The part of the result of a reconcile that decides about the next one. */
+/** The part of a reconcile's result that decides about the next reconcile. */
 export interface ReconcileOutcome {
-  /** Requests another reconcile after this time; 0 for immediately. */
+  /** The requested time until the next reconcile in milliseconds; 0 for immediately. */
   readonly rescheduleAfterMs?: number | undefined;
   /** Whether the controller removed its finalizer, so that the deletion can complete. */
   readonly isFinalizerRemoved: boolean;
-  /** `isHandled`: updateErrorStatus() reported the error, so it is not logged as a warning while retries are left. */
+  /** `isHandled`: updateErrorStatus() has reported the error, so it is not logged as a warning while retries are left. */
   readonly failure?: { readonly error: unknown; readonly isHandled: boolean };
 }
 
@@ -76,7 +76,7 @@ export type ProcessorEvent =
       readonly reason: ReconcileReason;
       readonly uid: string | undefined;
       readonly isMarkedForDeletion: boolean;
-      /** Whether the primary was edited, replaced or deleted since the last reconcile started. */
+      /** Whether the primary was edited, replaced, or deleted since the last reconcile started. */
       readonly isEdit: boolean;
     }
   | {
@@ -85,7 +85,7 @@ export type ProcessorEvent =
       readonly entry: DecodedResource;
       readonly isFinalStateUnknown: boolean;
       readonly isKnown: boolean;
-      /** Whether the controller has started. Primaries that were deleted before are not reconciled. */
+      /** Whether the controller has started. Deletions before the start are not reconciled. */
       readonly isStarted: boolean;
     }
   | { readonly kind: "secondary"; readonly reason: ReconcileReason; readonly isKnown: boolean }
@@ -97,64 +97,64 @@ export type ProcessorEvent =
   | {
       readonly kind: "finished";
       readonly outcome: ReconcileOutcome;
-      /** Whether the controller aborted it, because the primary was deleted or paused. */
+      /** Whether the controller aborted it, because the primary is being deleted or was paused. */
       readonly isEnded: boolean;
       readonly now: number;
       /** The reconciled object. */
       readonly entry: DecodedResource;
-      /** Whether the cache has an object of the same name with another UID now. */
+      /** Whether the cache now has an object of the same name with another UID. */
       readonly isReplaced: boolean;
       readonly isKnown: boolean;
     };
 
-/** An effect of a transition. The controller carries effects out in order. */
+/** An effect of a transition. The controller applies effects in order. */
 export type ProcessorEffect =
   /** Enqueue the primary with the priority of the new state. */
   | { readonly kind: "submit" }
   | { readonly kind: "schedule"; readonly delayMs: number }
-  /** `at` is a time of the clock, which may be in the past. */
+  /** `at` is a time of the clock; it may be in the past. */
   | { readonly kind: "scheduleAt"; readonly at: number }
   | { readonly kind: "scheduleResync" }
   | { readonly kind: "cancelTimer" }
-  /** The object is deleted: remove it from the queue and forget everything that is kept for it. */
+  /** The object is deleted: remove it from the queue and drop all of its state. */
   | { readonly kind: "release" }
   | { readonly kind: "log"; readonly level: LineLevel; readonly message: string; readonly fields: object };
 
-/** The result of an event. Without a state the primary is forgotten. */
+/** The result of an event. If `state` is undefined, the state of the primary is dropped. */
 export interface Transition {
   readonly state: PrimaryState | undefined;
   readonly effects: readonly ProcessorEffect[];
 }
 
-/** Where the retries of one primary stand; made afresh after every success. */
+/** The retry state of one primary; reset by each success. */
 export interface RetryState {
-  /** Retries that were granted so far. */
+  /** Retries granted so far. */
   readonly attempt: number;
-  /** How long the last granted retry waits. */
+  /** The time until the last granted retry, in milliseconds. */
   readonly intervalMs: number;
-  /** Whether the quick attempts are used up, so that health shows the primary as given up. Default: false */
+  /** Whether the quick retries are exhausted, so that health lists the primary under `givenUp`. Default: false */
   readonly isSlow?: boolean;
 }
 
-/** Decides whether and when a failed reconcile is tried again; for anything that growing intervals do not cover, write your own. */
+/** Decides whether and when a failed reconcile is retried. Implement it for anything that exponential intervals do not cover. */
 export interface Retry {
   /**
-   * Returns the state after one more failure, whose `intervalMs` is the time to wait; undefined when no retry is left. `state` is what it
-   * returned for this primary before; undefined for the first failure since a success.
+   * Returns the retry state after one more failure, with the time to wait in `intervalMs`; undefined if no retry is left. `state` is the previous
+   * result for this primary; undefined for the first failure since a success.
    */
   next(state: RetryState | undefined, error: unknown): RetryState | undefined;
-  /** Tells whether no quick retry is left after the attempt that `state` stands for. */
+  /** Reports whether no quick retry is left after the current attempt. */
   isLastAttempt(state: RetryState | undefined): boolean;
 }
 
 export interface ProcessorSettings {
   readonly retry: Retry;
-  /** Undefined for never. */
+  /** The resync interval in milliseconds; undefined to disable. */
   readonly resyncAfterMs: number | undefined;
   readonly onAllEvents: boolean;
 }
 
-/** The state of a primary without events. Not frozen: copies of a frozen object take three times as long. */
+/** The state of a primary without events. Not frozen, because copying a frozen object takes three times as long. */
 export const NEW_STATE: PrimaryState = {
   eventing: "none",
   running: "nothing",
@@ -184,30 +184,30 @@ const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
 // Most reconciles start with this transition.
 const STARTED: Transition = { state: RUNNING_STATE, effects: NO_EFFECTS };
 
-/** The transition after a success without events. Most primaries share this state until their resync. */
+/** The transition after a success without further events. Most primaries share this state until their resync. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
 /** The reason to reconcile an object that was re-created before its deletion was observed. */
 const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
 
-// Reasons are for log lines and events.
+// Reasons are only used in log lines and events.
 const MAX_REASONS = 8;
-// A shorter interval means "immediately". After ten of them in a row the controller backs off.
+// A shorter interval counts as immediate. After ten such requests in a row, the controller backs off.
 const HURRY_MS = 100;
 const FREE_HURRIES = 10;
 const LONGEST_HURRY_MS = 1_000;
 // As in JOSDK.
 const SHORTEST_LIMIT_MS = 50;
-// A retry that is due later than this keeps its time, however many changes fail before it (JOSDK 5.4).
+// A retry that is due later than this keeps its time, regardless of failures before it (JOSDK 5.4).
 const SHORT_WAIT_MS = 5_000;
-// The pause after a failure, for events other than edits.
+// The pause after a failure, for all events except edits.
 const FIRST_HOLD_MS = 3_000;
 const HOLD_FACTOR = 1.5;
 const LONGEST_HOLD_MS = 15_000;
 
 type EventOf<Kind extends ProcessorEvent["kind"]> = ProcessorEvent & { readonly kind: Kind };
 
-/** Applies an event. `state` is undefined for a primary that is not known yet. */
+/** Applies an event. `state` is undefined for an unknown primary. */
 export function transitionOf(
   state: PrimaryState | undefined,
   event: ProcessorEvent,
@@ -239,7 +239,7 @@ function stay(state: PrimaryState | undefined): Transition {
   return { state, effects: NO_EFFECTS };
 }
 
-// Events during a reconcile are submitted at its end.
+// Events during a reconcile are processed at its end.
 function submit(state: PrimaryState): Transition {
   return { state, effects: state.running === "nothing" ? SUBMIT : NO_EFFECTS };
 }
@@ -248,7 +248,7 @@ function submitAnew(state: PrimaryState): Transition {
   return { state, effects: CANCEL_AND_SUBMIT };
 }
 
-// During the pause after a failure, the timer of the retry or of the pause submits the event, whichever fires first.
+// During the pause after a failure, the timer of the retry or of the pause enqueues the primary, whichever fires first.
 function submitUnlessHeld(state: PrimaryState): Transition {
   const { heldUntil: at, retry, timer, running, isEdited } = state;
   if (at === undefined || isEdited || running !== "nothing") return submit(state);
@@ -258,7 +258,7 @@ function submitUnlessHeld(state: PrimaryState): Transition {
 
 function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
   const { uid, isMarkedForDeletion } = event;
-  // The watch may have missed the deletion: a re-created object has another UID and counts, even if it is terminating as well.
+  // The watch may have missed the deletion: a re-created object has another UID, and is reconciled even if it is terminating as well.
   if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
   return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
@@ -289,7 +289,7 @@ function afterDeletion(
 
 function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown }: EventOf<"deleted">): PrimaryState {
   const { lastKnown, running } = state;
-  // The reconcile in progress is for the deletion of the former object of this name.
+  // The reconcile in progress is for the deletion of the previous object of this name.
   const isAnother = lastKnown !== undefined && lastKnown.object.metadata.uid !== entry.object.metadata.uid;
   const eventing = running === "deletion" && isAnother ? "additionalAfterDelete" : "deleted";
   const retry = isAnother ? undefined : state.retry;
@@ -318,7 +318,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
   if (running.running === "deletion") return afterDeletionRun(running, event, settings);
   const { outcome, entry, isReplaced, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
-  // The outcome of a deleted object means nothing for its successor.
+  // The outcome for a deleted object does not apply to its successor.
   if ((isGone || isReplaced) && !isDeletionNext(running, settings)) {
     const next = isKnown ? recreated(isGone ? NEW_STATE : running, RELEASE) : { state: undefined, effects: RELEASE };
     if (outcome.failure === undefined) return next;
@@ -330,7 +330,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
   return withRecovery(running, afterSuccess(succeeded(running), event, settings));
 }
 
-// The log says when the failures that it warned of are over.
+// Log the recovery after failures that were logged as warnings.
 function withRecovery({ failures }: PrimaryState, next: Transition): Transition {
   if (failures === 0) return next;
   const attempts = failures === 1 ? "a failed attempt" : `${failures} failed attempts`;
@@ -389,7 +389,7 @@ function afterFailure(
   };
   if (flattenErrors(error).every((part) => findError(part, "TerminalError") !== undefined)) return giveUp();
   const askedMs = findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs ?? NaN;
-  // With NaN or a negative number there would be no pause.
+  // NaN or a negative number would result in no pause.
   if (Number.isFinite(askedMs) && askedMs >= 0) return retryIn(state, askedMs);
   const remainingMs = (retry?.dueAt ?? now) - now;
   if (remainingMs > SHORT_WAIT_MS) return retryIn({ ...state, isGivenUp: running.isGivenUp }, remainingMs);
@@ -408,7 +408,7 @@ function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, set
   const { outcome, entry, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
-    // A re-created object does not wait for a deletion whose quick retries are exhausted.
+    // A re-created object must not wait for the retries of a deletion whose quick retries are exhausted.
     const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }
@@ -418,7 +418,7 @@ function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, set
   return withLog(next, logOf("warn", "a deleted primary is not reconciled again; its reschedule is ignored"));
 }
 
-// An object of the same name may exist whose event was dropped.
+// The cache may have an object of the same name whose event was dropped.
 function gone(isKnown: boolean): Transition {
   return isKnown ? recreated(NEW_STATE, RELEASE) : { state: undefined, effects: RELEASE };
 }
@@ -438,29 +438,29 @@ export function isDeletionNext(state: PrimaryState, { onAllEvents }: ProcessorSe
   return onAllEvents && isDeleted(state);
 }
 
-/** Reports whether a primary is reconciled again right after the reconcile in progress. */
+/** Reports whether a primary is reconciled again immediately after the reconcile in progress. */
 export function isImminent(state: PrimaryState, { onAllEvents }: ProcessorSettings): boolean {
   const { eventing, running } = state;
   if (eventing === "event") return true;
   return onAllEvents && (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"));
 }
 
-/** Reports whether a reconcile failed only because its namespace is terminating, so that no objects can be created in it. */
+/** Reports whether a reconcile failed only because a namespace is terminating, so that no objects can be created in it. */
 export function isEnding(error: unknown): boolean {
   return flattenErrors(error).every(isNamespaceTerminating);
 }
 
-/** Returns the time until the next attempt after a failure with these effects; undefined if there is none. */
+/** Returns the time until the next attempt after a failure with these effects, in milliseconds; undefined if there is none. */
 export function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | undefined {
   const next = effects.find(({ kind }) => kind === "release" || kind === "submit" || kind === "schedule");
   if (next?.kind === "submit") return 0;
   return next?.kind === "schedule" ? next.delayMs : undefined;
 }
 
-/** How urgent a reconcile is: edits are reconciled before relists, resyncs and timers. */
+/** The priority of a reconcile: edits are reconciled before initial lists and resyncs. */
 export type ReconcilePriority = "edit" | "background";
 
-/** Returns how urgent a reason is. */
+/** Returns the priority of a reason. */
 export function priorityOf(reason: ReconcileReason): ReconcilePriority {
   if (reason.kind === "resync") return "background";
   return "isInitial" in reason && reason.isInitial ? "background" : "edit";
@@ -468,7 +468,7 @@ export function priorityOf(reason: ReconcileReason): ReconcilePriority {
 
 type Mark = { readonly reason: ReconcileReason; readonly isEdit?: boolean };
 
-/** Adds a reason to reconcile. `isEdit`: the primary itself changed. */
+/** Adds a reason to reconcile. `isEdit`: the primary itself was edited, replaced, or deleted. */
 function markState(state: PrimaryState, eventing: Eventing, { reason, isEdit = false }: Mark): PrimaryState {
   const { reasons } = state;
   const isNews =
@@ -502,7 +502,7 @@ function waitFor(state: PrimaryState, timer: Exclude<TimerKind, "resync">, delay
   return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs }] };
 }
 
-/** Schedules the next reconcile as requested, but backs off from intervals that are almost 0 repeatedly. */
+/** Schedules the next reconcile as requested, but backs off if the interval is repeatedly almost 0. */
 function runAgainAfter(state: PrimaryState, timer: "retry" | "reschedule", askedMs: number): Transition {
   const hurries = askedMs < HURRY_MS ? state.hurries + 1 : 0;
   const excess = hurries - FREE_HURRIES;
@@ -524,12 +524,12 @@ function resync(state: PrimaryState, { resyncAfterMs }: ProcessorSettings): Tran
 interface FailureLog {
   readonly what?: string;
   readonly isHandled: boolean;
-  /** The level if no quick retry is left; absent if one is. */
+  /** The log level if no quick retry is left; absent if one is. */
   readonly last?: "warn" | "error" | undefined;
   readonly fields?: object;
 }
 
-// A failure with retries left is a warning, a conflict is normal, and updateErrorStatus() has reported what it handled.
+// A failure with retries left is a warning. A conflict is normal, and errors that updateErrorStatus() handled are reported already.
 function failureLog(error: unknown, { what, isHandled, last, fields = {} }: FailureLog): ProcessorEffect {
   const isConflict = flattenErrors(error).every((part) => findError<ApiError>(part, "ApiError")?.code === 409);
   const level = isEnding(error) ? "info" : (last ?? (isConflict ? "info" : isHandled ? "debug" : "warn"));
@@ -539,23 +539,23 @@ function failureLog(error: unknown, { what, isHandled, last, fields = {} }: Fail
 }
 
 /**
- * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
+ * When a failed reconcile is retried. Defaults are those of JOSDK's GenericRetry. Jitter increases every interval.
  *
- * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end. While the API server
- * cannot be reached, rejects the credentials or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
- * What another client or a person has to mend (an object in the way, a namespace that is missing or being deleted) is looked at again after 10 s,
- * doubling to 60 s.
+ * No interval is shorter than a Retry-After of the API server, up to 10 minutes. When the quick retries are exhausted, slow retries follow: after 1
+ * minute at first, doubling to 10 minutes. While the API server is unreachable, rejects the credentials, or is overloaded, retries continue at the
+ * last quick interval; while it does not serve the kind, every minute. Problems that another client has to fix (an object that blocks a write, a
+ * namespace that is missing or terminating) are retried after 10 s, doubling to 60 s. Slow retries are never sooner than the last quick interval.
  */
 export interface RetryOptions {
-  /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
+  /** Quick retries after the first failure; -1 for no limit, 0 for no retries at all. Default: 5 */
   readonly maxRetries?: number;
-  /** Default: 2000 */
+  /** The interval before the first two retries in milliseconds. Default: 2000 */
   readonly initialIntervalMs?: number;
-  /** Default: 1.5 */
+  /** The factor by which later intervals grow. Default: 1.5 */
   readonly multiplier?: number;
-  /** Caps the interval; -1 for no cap. Default: 15187.5, or the initial interval if that is longer */
+  /** The maximum interval of quick retries in milliseconds; -1 for no maximum. Default: 15187.5, or the initial interval if that is longer */
   readonly maxIntervalMs?: number;
-  /** By which part of itself an interval gets longer at most, at random: 0 to 1. Default: 0.2 */
+  /** The maximum random increase of an interval, as a fraction of it from 0 to 1. Default: 0.2 */
   readonly jitter?: number;
 }
 
@@ -565,10 +565,10 @@ const LONGEST_SLOW_MS = 600_000;
 // For errors that another client has to fix: no event reports the fix, and an attempt costs one request.
 const FIRST_LOOK_MS = 10_000;
 const LONGEST_LOOK_MS = 60_000;
-// Not 500: the API server rejects some objects with it.
+// 500 is missing, because the API server also rejects some objects with it.
 const OUTAGES: readonly number[] = [401, 429, 502, 503, 504];
 
-/** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
+/** Creates the default retry: the first two retries wait for the initial interval, later intervals grow (JOSDK's GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
   // Thousands of primaries may fail at once, for example because a webhook is down. The jitter spreads their retries.
   const { maxRetries = 5, initialIntervalMs = 2000, multiplier = 1.5, jitter = 0.2 } = options;

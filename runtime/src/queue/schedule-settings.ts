@@ -1,4 +1,4 @@
-// The settings of when primaries are reconciled, and the rate limiter that is made of them.
+// The settings that decide when primaries are reconciled, and the rate limiter.
 import { type Logger, messageOf } from "../base/logger.js";
 import { synchronous, userCalls } from "../base/user-calls.js";
 import { requireNumbers } from "../base/validation.js";
@@ -7,7 +7,7 @@ import type { EventFilters } from "../cache/resource-view.js";
 import { type ProcessorSettings, type Retry, type RetryOptions, type RetryState, createRetry } from "./processor.js";
 
 /**
- * A part of the metadata of a primary, written as the downward API does: all labels, all annotations, one of them, or the owners.
+ * Metadata of a primary as a downward API path: all labels, all annotations, one of them, or the owner references.
  *
  * @example "metadata.labels['app.kubernetes.io/part-of']"
  */
@@ -17,40 +17,47 @@ export type PrimaryInput =
   | "metadata.ownerReferences"
   | `metadata.${"labels" | "annotations"}['${string}']`;
 
-/** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
+/** Settings that decide when primaries are reconciled. They are part of the definition of a controller. */
 export interface ScheduleSettings {
-  /** When a failed reconcile is tried again: options of the usual retry, or an own one. */
+  /** When a failed reconcile is retried: options of the default retry, or a custom one. */
   readonly retry?: RetryOptions | Retry;
-  /** How often one primary is reconciled at most. Default: as often as something happens */
+  /** Limits how often a primary is reconciled. Default: no limit */
   readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
-  /** Reconciles a primary again when nothing happened for this long; 0 for never. Default: 10 hours */
+  /**
+   * The resync interval: a primary is reconciled again if nothing else caused a reconcile for this long, in milliseconds; 0 to disable. Default: 10
+   * hours
+   */
   readonly maxReconciliationIntervalMs?: number;
-  /** Whether changes that leave the generation of the primary as it is are passed over. Default: true */
+  /** Whether updates that do not change the generation of the primary are ignored. Default: true */
   readonly generationAware?: boolean;
   /**
-   * The metadata of the primary that the functions of the controller read: a change of it causes a reconcile, as a new generation does. Keys that
-   * the controller itself applied do not count, and `metadata.annotations` does not include
-   * `kubectl.kubernetes.io/last-applied-configuration` and those of the runtime. Generated code lists what your code reads. Default: none, as in
-   * JOSDK, whose filter passes new generations alone
+   * Metadata of the primary that the functions of the controller read. A change of it causes a reconcile, like a new generation. Keys that the
+   * controller itself applied are ignored; `metadata.annotations` excludes `kubectl.kubernetes.io/last-applied-configuration` and the annotations of
+   * the runtime. Generated code lists what your code reads. Default: none, as in JOSDK, whose filter only accepts new generations
    *
    * @example inputs: ["metadata.labels['example.com/tier']", "metadata.annotations"]
    */
   readonly inputs?: readonly PrimaryInput[];
   /**
-   * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
-   * `filters` ask for. False: `filters` decide alone. Default: true
+   * Whether an update of a primary must be a new generation, the start of its deletion, or the loss of its finalizer, in addition to passing
+   * `filters`. If false, only `filters` decide. Default: true
    */
   readonly defaultFilters?: boolean;
-  /** Which events of primaries cause a reconcile. Deletions, and their marks, are only filtered by `generic`. Default: all */
+  /**
+   * Which events of primaries cause a reconcile. Deletions, and updates that set the deletionTimestamp, are only filtered by `generic`. Default: all
+   */
   readonly filters?: Omit<EventFilters<never>, "onDelete">;
-  /** Whether a deletion, or the loss of a label of `labelSelector`, calls `reconcile`, too; without finalizers, cleanup and dependents. Default: false */
+  /**
+   * Whether `reconcile` is also called for a deleted primary, or for one that no longer matches `labelSelector`; without finalizers, cleanup, and
+   * dependents. Default: false
+   */
   readonly onAllEvents?: boolean;
   /**
-   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its slot to other primaries; its own
-   * primary waits for its end. Default: 30 minutes. 0 for never.
+   * The time in milliseconds after which the signal of a reconcile is aborted. If the function does not return then, its worker is freed for other
+   * primaries; its own primary is not reconciled before it returns. 0 to disable. Default: 30 minutes
    */
   readonly reconcileTimeoutMs?: number;
-  /** How many primaries are reconciled at once. Default: 50 */
+  /** The maximum number of primaries that are reconciled concurrently. Default: 50 */
   readonly maxConcurrentReconciles?: number;
 }
 
@@ -60,20 +67,20 @@ export interface ScheduledController extends ScheduleSettings {
   readonly workflow: { readonly primary: { readonly kind: string } };
 }
 
-/** When the primaries of one controller are reconciled: its settings with their defaults, its clock and its log. */
+/** The schedule of a controller: its settings with defaults applied, its clock, and its logger. */
 export interface Schedule {
   /** The name of the controller. */
   readonly controller: string;
   readonly kind: string;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Returns a number from 0 to 1 for the jitter of intervals. */
+  /** Returns a number from 0 to 1, for the jitter of intervals. */
   readonly random: () => number;
   readonly settings: ProcessorSettings;
-  /** After how long the signal of a reconcile is aborted; 0 for never. */
+  /** The time in milliseconds after which the signal of a reconcile is aborted; 0 to disable. */
   readonly timeoutMs: number;
   readonly maxConcurrentReconciles: number;
-  /** Creates the rate limiter of one primary; undefined without a limit. */
+  /** Creates the rate limiter of a primary; undefined without a limit. */
   readonly createLimiter: RateLimiterFactory | undefined;
 }
 
@@ -81,7 +88,7 @@ const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
 export const MAX_CONCURRENT_RECONCILES = 50;
 
-/** Applies the defaults of the settings of a controller. */
+/** Applies the defaults to the settings of a controller. */
 export function scheduleOf(
   definition: ScheduledController,
   {
@@ -104,7 +111,7 @@ export function scheduleOf(
   };
 }
 
-/** Creates the retry of a definition. If a retry of the user throws, the default retry decides. */
+/** Creates the retry of a controller. Falls back to the default retry whenever a custom one throws. */
 export function guardedRetryOf(
   retry: RetryOptions | Retry | undefined,
   options: { readonly controller: string; readonly logger: Logger; readonly random?: (() => number) | undefined },
@@ -132,23 +139,26 @@ function checkedState(state: RetryState | undefined): RetryState | undefined {
   return state;
 }
 
-/** Limits how often one primary is reconciled, as JOSDK's LinearRateLimiter does. */
+/** Limits how often a primary is reconciled, like JOSDK's LinearRateLimiter. */
 export interface RateLimitOptions {
-  /** 0 or less for no limit. */
+  /** The maximum number of reconciles within `withinMs`; 0 or less for no limit. */
   readonly maxReconciliations: number;
   readonly withinMs: number;
 }
 
 /** Limits the reconciles of one primary. */
 export interface RateLimiter {
-  /** Takes one reconcile at the time `nowMs`; returns 0, or the milliseconds to wait if there is none to take. Anything else limits nothing. */
+  /**
+   * Takes one reconcile at time `nowMs`. Returns 0 if it may run now, or the time to wait in milliseconds. Any other value disables the limit for
+   * this call.
+   */
   take(nowMs: number): number;
 }
 
-/** Creates the limiter of one primary, which is forgotten with it; for anything that fixed windows do not cover, write your own. */
+/** Creates the rate limiter of one primary, which is dropped with the primary. Implement it for anything that fixed windows do not cover. */
 export type RateLimiterFactory = () => RateLimiter;
 
-/** Creates a limiter that counts in windows of fixed length. */
+/** Creates a limiter with fixed windows. */
 export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLimitOptions): RateLimiter {
   let startedAt = -Infinity;
   let count = 0;
@@ -165,7 +175,7 @@ export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLi
   };
 }
 
-/** Creates the factory of rate limiters; undefined without a limit. A limiter of the user that throws does not limit. */
+/** Creates the factory of rate limiters; undefined without a limit. A custom limiter that throws does not limit. */
 export function rateLimiterFactoryOf(
   rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
   { controller, logger }: { readonly controller: string; readonly logger: Logger },

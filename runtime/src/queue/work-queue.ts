@@ -1,4 +1,4 @@
-// The work queue of a controller, and the dispatcher that starts a reconcile for what the queue hands out while a worker is free.
+// The work queue of a controller, and the dispatcher that starts reconciles for queued primaries while workers are free.
 import type { ControllerActivity } from "../base/activity.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
@@ -7,34 +7,34 @@ import type { KnownPrimary, ReconcileRun } from "./controller.js";
 import type { ReconcilePriority } from "./processor.js";
 import { MAX_CONCURRENT_RECONCILES, type Schedule } from "./schedule-settings.js";
 
-// While both priorities wait, one item in this many is taken from the background, so that edits do not starve resyncs and initial lists.
+// While both priorities have items, one item in this many is taken from the background, so that edits do not starve resyncs and initial lists.
 const BACKGROUND_SHARE = 5;
 // A Fifo compacts its array after this many taken items.
 const FEW = 32;
 const MANY = 1_000;
-// How long a reconcile may take to return after its signal was aborted. Then another reconcile may start in its place.
+// How long a reconcile may take to return after its signal was aborted. Then its worker is freed.
 const GRACE_MS = 30_000;
 
 /** An item of a work queue. */
 export interface Queued {
-  /** Groups take turns. It must not change. */
+  /** Groups are served in turn (round-robin). Must not change. */
   readonly group: string;
-  /** The priority with which it waits; set by the queue only. */
+  /** The priority with which the item is queued; undefined if it is not. Set by the queue only. */
   waiting: ReconcilePriority | undefined;
 }
 
 /**
  * A deduplicating queue with two priorities that is fair between groups.
  *
- * Edits are taken before background items, which get one turn in five. Within a priority the groups take turns, so a group with many items delays the
- * items of another group by one turn only. Every operation takes constant time.
+ * Edits are taken before background items, but every fifth item is a background item while both wait. Within a priority, groups are served
+ * round-robin, so that a group with many items delays another group by one item only. Every operation takes constant time.
  */
 export class WorkQueue<Item extends Queued> {
   readonly #queues = { edit: new FairQueue<Item>("edit"), background: new FairQueue<Item>("background") };
-  /** Edits taken in a row while background items waited. */
+  /** Consecutive edits taken while background items were queued. */
   #editsInARow = 0;
 
-  /** Adds an item. An item that is queued already keeps its place, unless its priority increases. */
+  /** Adds an item. An item that is already queued keeps its position, unless its priority increases. */
   add(item: Item, priority: ReconcilePriority = "edit"): void {
     if (item.waiting === "edit" || item.waiting === priority) return;
     this.delete(item);
@@ -42,7 +42,7 @@ export class WorkQueue<Item extends Queued> {
     this.#queues[priority].push(item);
   }
 
-  /** Takes the next item. */
+  /** Removes and returns the next item; undefined if the queue is empty. */
   take(): Item | undefined {
     const { edit, background } = this.#queues;
     const isBackgroundsTurn = edit.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
@@ -51,7 +51,7 @@ export class WorkQueue<Item extends Queued> {
     return isBackground ? background.shift() : edit.shift();
   }
 
-  /** Removes an item. If it is added again soon, it may get its former place. */
+  /** Removes an item. If it is added again soon, it may get its former position. */
   delete(item: Item): void {
     if (item.waiting !== undefined) this.#queues[item.waiting].size--;
     item.waiting = undefined;
@@ -62,11 +62,11 @@ export class WorkQueue<Item extends Queued> {
   }
 }
 
-/** The items of one priority. Deleted items stay in their line and are skipped by shift(). */
+/** The items of one priority. Deleted items stay in the FIFO of their group; shift() skips them. */
 class FairQueue<Item extends Queued> {
   readonly #priority: ReconcilePriority;
   readonly #lines = new Map<string, Fifo<Item>>();
-  /** The lines with items, the next one first. */
+  /** The non-empty FIFOs of groups, in round-robin order. */
   readonly #turns = new Fifo<Fifo<Item>>();
   size = 0;
 
@@ -75,7 +75,7 @@ class FairQueue<Item extends Queued> {
   }
 
   push(item: Item): void {
-    // Empty lines are kept for the next batch, but not forever: namespaces come and go.
+    // FIFOs of empty groups are kept for the next batch, but not forever: namespaces are created and deleted.
     if (this.size === 0 && this.#lines.size > MANY) this.#lines.clear();
     let line = this.#lines.get(item.group);
     if (line === undefined) this.#lines.set(item.group, (line = new Fifo<Item>()));
@@ -98,10 +98,10 @@ class FairQueue<Item extends Queued> {
   }
 }
 
-/** First in, first out, in constant time on average. */
+/** A first-in-first-out queue with amortized constant time. */
 class Fifo<Item> {
   #items: Item[] = [];
-  /** The number of items at the start of the array that are taken. */
+  /** The number of items at the start of the array that were taken already. */
   #taken = 0;
 
   push(item: Item): void {
@@ -124,15 +124,15 @@ class Fifo<Item> {
 }
 
 interface DispatcherOwner {
-  /** All primaries of the controller. */
+  /** All known primaries of the controller. */
   readonly primaries: Iterable<KnownPrimary>;
-  /** Starts the reconcile of a primary, unless the primary has to wait. */
+  /** Starts the reconcile of a primary, unless it has to wait. */
   begin(primary: KnownPrimary): void;
 }
 
 /**
- * Takes primaries from the work queue while a worker is free (`maxConcurrentReconciles`), and aborts reconciles that take too long. A reconcile that
- * does not return after its abort loses its worker to other primaries.
+ * Takes primaries from the work queue while workers are free (`maxConcurrentReconciles`), and aborts reconciles that exceed their timeout. If a
+ * reconcile does not return after its signal was aborted, its worker is freed for other primaries.
  */
 export class Dispatcher implements SuspectQueue {
   isStarted = false;
@@ -145,14 +145,14 @@ export class Dispatcher implements SuspectQueue {
   readonly #suspects: Suspects | undefined;
   readonly #queue = new WorkQueue<KnownPrimary>();
   #maxRunning: number;
-  /** The number of reconciles in progress, including hung ones. A set of them would cost more than everything else here. */
+  /** Reconciles in progress, including hung ones. Only a count: maintaining a set would cost more than the rest of the dispatcher. */
   #running = 0;
-  /** The number of reconciles that lost their worker. */
+  /** Hung reconciles, whose worker was freed. */
   #hung = 0;
   #submissions = 0;
   #isPaused = false;
   #isWaking = false;
-  /** One timer for the timeouts of all reconciles, which are many and short. */
+  /** A single timer for the timeouts of all reconciles, since reconciles are many and short. */
   readonly #checks: PostponableTimer;
   #onIdle = () => {};
   #idle: Promise<void> | undefined;
@@ -167,7 +167,7 @@ export class Dispatcher implements SuspectQueue {
     suspects?.join(this);
   }
 
-  /** Changes the limit of concurrent reconciles. Those in progress continue. */
+  /** Changes the limit of concurrent reconciles. Reconciles in progress continue. */
   setMaxRunning(count = MAX_CONCURRENT_RECONCILES): void {
     this.#maxRunning = count;
     this.fill();
@@ -178,7 +178,7 @@ export class Dispatcher implements SuspectQueue {
     this.#wakeUp();
   }
 
-  /** Starts no further reconcile until `resume`. */
+  /** Starts no further reconcile until `resume` is called. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -221,7 +221,10 @@ export class Dispatcher implements SuspectQueue {
     this.fill();
   }
 
-  /** Waits for the reconciles in progress and aborts them at the deadline. Returns whether all of them ended before it. Do not submit primaries afterwards. */
+  /**
+   * Waits for the reconciles in progress, and aborts them at the deadline. Returns whether all of them ended before it. Do not enqueue primaries
+   * afterwards.
+   */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#suspects?.leave(this);
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
@@ -240,7 +243,7 @@ export class Dispatcher implements SuspectQueue {
     return isFinished;
   }
 
-  /** Resolves when the last reconcile has ended after a stop, also if that is after the deadline. Resolves at once without a stop. */
+  /** Resolves when the last reconcile has ended after a stop, even if that is after the deadline. Resolves immediately if `stop` was not called. */
   async whenIdle(): Promise<void> {
     await this.#idle;
   }
@@ -274,7 +277,7 @@ export class Dispatcher implements SuspectQueue {
     while (this.isRunning && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
       if (this.#queue.size === 0) return suspects?.advance();
       if (suspects?.isReconciling === true) return;
-      // Thousands of reconciles that write nothing would starve watches, the lease and probes.
+      // Without yielding, thousands of reconciles that write nothing would starve watches, Lease renewals, and probes.
       const pause = turns.pause();
       if (pause !== undefined) return this.#wakeUp(pause);
       const primary = this.#queue.take();
@@ -293,7 +296,7 @@ export class Dispatcher implements SuspectQueue {
     return this.#running - this.#hung;
   }
 
-  // No reconcile starts within the call that delivers an event, so that a batch of events is queued as a whole.
+  // Reconciles start asynchronously, so that a batch of events is enqueued as a whole first.
   #wakeUp(pause = Promise.resolve()): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -308,7 +311,7 @@ export class Dispatcher implements SuspectQueue {
     if (this.#usedSlots > 0) this.#checks.set(Math.min(nextMs, this.#schedule.timeoutMs));
   }
 
-  /** Returns the time until the next check of the reconcile. */
+  /** Checks the timeout of a reconcile. Returns the time until its next check, in milliseconds. */
   #check(run: ReconcileRun): number {
     const { clock, timeoutMs } = this.#schedule;
     const leftMs = (run.endOfSlot ?? run.startedAt + timeoutMs) - clock.now();
@@ -334,48 +337,50 @@ export class Dispatcher implements SuspectQueue {
   }
 }
 
-// The quarantine of primaries whose functions may have blocked the event loop. They are reconciled only while all controllers are idle, and one at a
-// time, so that they delay no other primary and a function that blocks again is identified. While a controller is busy, they wait a minute longer at most.
+// The quarantine of suspects: primaries whose functions may have blocked the event loop. They are reconciled one at a time and only while all
+// controllers are idle, so that they delay no other primary, and a function that blocks again is identified. If the controllers stay busy, a suspect
+// waits at most one minute longer.
 
 /** A primary whose functions may have blocked the event loop. */
 export interface Suspect {
   readonly controller: string;
   readonly primary: ObjectKey;
-  /** How often since its last successful reconcile. */
+  /** The number of stalls since its last successful reconcile. */
   readonly stalls: number;
 }
 
 /** The dispatcher of one controller. */
 interface SuspectQueue {
   readonly controller: string;
-  /** Whether it was started and is not paused. */
+  /** Whether it has started and is not paused. */
   readonly isRunning: boolean;
   /** Whether nothing is queued or in progress. */
   readonly isIdle: boolean;
-  /** Starts the reconcile of a primary, unless the primary has to wait. */
+  /** Starts the reconcile of a primary, unless it has to wait. */
   begin(primary: KnownPrimary): void;
-  /** Starts reconciles of queued primaries. */
+  /** Starts reconciles of queued primaries while workers are free. */
   fill(): void;
 }
 
 interface SuspectsOptions {
-  /** The controllers of the operator. */
+  /** Names of the controllers of the operator. */
   readonly controllers: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-// A busy operator is never idle, so a suspect waits no longer than this for that.
+// The maximum time that a suspect waits for idle controllers: a busy operator may never be idle.
 const MAX_WAIT_MS = 60_000;
-// No other reconcile starts for this long after the start of a suspect: enough to see whether it blocks.
+// How long a suspect runs alone after its start: long enough to see whether it blocks.
 const ALONE_MS = 5_000;
 const CHECK_MS = 1_000;
-// A suspect that ends the process each time would keep the operator in CrashLoopBackOff, which delays all primaries.
+// The backoff of a suspect with repeated stalls. Without it, a suspect that crashes the process each time would keep the operator in
+// CrashLoopBackOff, which delays all primaries.
 const DELAY = { firstMs: 30_000, factor: 4, maxMs: 15 * 60_000 };
-// They must fit into an annotation.
+// The suspects have to fit into an annotation.
 const MAX_SUSPECTS = 100;
 
-/** The suspects of an operator. They outlive a restart in an annotation of its Lease. */
+/** The suspects of an operator. They are stored in an annotation of its Lease, and so survive restarts. */
 export class Suspects {
   readonly #options: SuspectsOptions;
   readonly #suspects = new Map<string, Suspect & { readonly notedAt: number }>();
@@ -383,7 +388,7 @@ export class Suspects {
   readonly #waiting = new Map<KnownPrimary, { readonly queue: SuspectQueue; readonly since: number }>();
   #alone: { readonly primary: KnownPrimary; readonly end: () => void } | undefined;
   #cancelCheck: (() => void) | undefined;
-  /** The ids in the annotation as it was read last, and as it is being written. */
+  /** Ids in the annotation as last read, and as last written. */
   #seen: ReadonlySet<string> = new Set();
   #written: ReadonlySet<string> = new Set();
 
@@ -395,7 +400,7 @@ export class Suspects {
     return [...this.#suspects.values()].map(({ controller, primary, stalls }) => ({ controller, primary, stalls }));
   }
 
-  /** Whether a suspect is being reconciled, so that no other reconcile may start. */
+  /** Whether a suspect runs alone, so that no other reconcile may start. */
   get isReconciling(): boolean {
     return this.#alone !== undefined;
   }
@@ -404,7 +409,7 @@ export class Suspects {
     return this.#suspects.size > 0 && this.#suspects.has(idOf({ controller, primary }));
   }
 
-  /** Records that a function may have blocked the event loop while it ran for a primary. */
+  /** Records that a function may have blocked the event loop during the reconcile of a primary. */
   add(controller: string, primary: ObjectKey): void {
     const id = idOf({ controller, primary });
     const { stalls = 0 } = this.#suspects.get(id) ?? {};
@@ -412,13 +417,13 @@ export class Suspects {
     this.#suspects.set(id, { controller, primary, stalls: stalls + 1, notedAt: this.#options.clock.now() });
   }
 
-  /** Removes a suspect. `startedAt` is the start of its successful reconcile: a suspect that was recorded after that stays. */
+  /** Removes a suspect. `startedAt` is when its successful reconcile started: a suspect that was recorded later is kept. */
   delete(controller: string, primary: ObjectKey, startedAt = Infinity): void {
     const id = idOf({ controller, primary });
     if ((this.#suspects.get(id)?.notedAt ?? Infinity) <= startedAt) this.#suspects.delete(id);
   }
 
-  /** Removes the suspects of a controller that no longer exist. */
+  /** Removes suspects of a controller that no longer exist. */
   retain(controller: string, exists: (primary: ObjectKey) => boolean): void {
     for (const [id, suspect] of this.#suspects)
       if (suspect.controller === controller && !exists(suspect.primary)) this.#suspects.delete(id);
@@ -437,13 +442,13 @@ export class Suspects {
     this.#alone = this.#cancelCheck = undefined;
   }
 
-  /** Returns the number of suspects of a queue that wait. */
+  /** Returns the number of quarantined suspects of a queue. */
   waitingIn(queue: SuspectQueue): number {
     if (this.#waiting.size === 0) return 0;
     return [...this.#waiting.values()].filter((each) => each.queue === queue).length;
   }
 
-  /** Puts a primary that was taken from its queue into quarantine. */
+  /** Quarantines a primary that was taken from its queue. */
   wait(queue: SuspectQueue, primary: KnownPrimary): void {
     if (this.#waiting.has(primary)) return;
     this.#waiting.set(primary, { queue, since: this.#options.clock.now() });
@@ -461,12 +466,16 @@ export class Suspects {
     this.#waiting.delete(primary);
   }
 
-  /** Starts the reconcile of the next suspect if all queues are idle. Called whenever a queue is empty. */
+  /**
+   * Starts the reconcile of the next suspect if all queues are idle, or if it has waited long enough. Called whenever a queue is empty, and every
+   * second while suspects wait.
+   */
   advance(): void {
     if (this.#waiting.size === 0 || this.#alone !== undefined) return;
     const isIdle = [...this.#queues].every((queue) => queue.isRunning && queue.isIdle);
     const now = this.#options.clock.now();
-    // A suspect with more stalls is more likely to be the one that blocks; the others became suspects beside it, so they go first.
+    // The suspect with the most stalls is most likely to be the one that blocks; others became suspects because they ran at the same time, so they go
+    // first.
     const stallsOf = ([primary, { queue }]: readonly [KnownPrimary, { readonly queue: SuspectQueue }]) =>
       this.#suspects.get(idOf({ controller: queue.controller, primary: primary.key }))?.stalls ?? 0;
     const waiting = [...this.#waiting].sort((one, other) => stallsOf(one) - stallsOf(other));
@@ -482,7 +491,7 @@ export class Suspects {
     }
   }
 
-  /** Lets other reconciles start after that of a suspect. */
+  /** Allows other reconciles to start after the reconcile of a suspect has ended. */
   ended(primary: KnownPrimary): void {
     if (this.#alone?.primary === primary) this.#endAlone();
   }
@@ -493,7 +502,7 @@ export class Suspects {
     return this.#suspects.size === 0 ? undefined : JSON.stringify(this.all);
   }
 
-  /** Reads the annotation that another process wrote. A standby also removes the suspects that the leader removed. */
+  /** Merges the suspects in an annotation that another process wrote. A standby also removes the suspects that the leader has removed. */
   read(text: string | undefined, isLeading: boolean): void {
     const found = new Map(suspectsIn(text).map((each) => [idOf(each), each]));
     if (!isLeading) for (const id of this.#seen) if (!found.has(id)) this.#suspects.delete(id);
@@ -511,7 +520,7 @@ export class Suspects {
     for (const queue of [...this.#queues]) queue.fill();
   }
 
-  // An edit may have fixed the cause.
+  // No delay after an edit, which may have fixed the cause.
   #delayOf({ key: primary, state }: KnownPrimary, { controller }: SuspectQueue): number {
     const { stalls = 0 } = this.#suspects.get(idOf({ controller, primary })) ?? {};
     const isEdited = state.reasons.some((reason) => reason.kind === "primary" && !reason.isInitial);
@@ -532,7 +541,7 @@ function idOf({ controller, primary }: Pick<Suspect, "controller" | "primary">):
   return `${controller} ${primary}`;
 }
 
-// Untrusted: anyone who may write the Lease can write this. It can only delay the named primaries, and never longer than DELAY.maxMs.
+// Untrusted input: any client that can write the Lease can set this. It can only delay the listed primaries, and not longer than DELAY.maxMs.
 function suspectsIn(text: string | undefined): readonly Suspect[] {
   try {
     const parsed: unknown = JSON.parse(text ?? "[]");
