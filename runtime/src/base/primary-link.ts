@@ -128,7 +128,7 @@ export function typeOfPrimary({ kind, group }: Pick<ResourceDefinition, "kind" |
 
 /**
  * Name of the index of objects by primary: by provenLinkOf() and namedLinkOf() if links determine the primary, by the key of the primary if a mapper
- * does. Indexes of users cannot have this name.
+ * does. Not available to users, whose indexes have other names.
  */
 export const PRIMARY_INDEX = "links to primaries";
 
@@ -228,7 +228,7 @@ export function factsOf(object: ObjectRef & Partial<ObjectMeta>, uid: string): r
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
-/** The annotations and the label that link an object to a primary, in this and earlier versions. */
+/** The annotations that link an object to a primary. Includes those that only earlier versions wrote. */
 export const LINK_ANNOTATIONS: readonly string[] = [
   ...PRIMARY,
   PRIMARY_UID,

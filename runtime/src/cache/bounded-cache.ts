@@ -1,14 +1,14 @@
-// Which objects a cache keeps whole if it keeps only some: the most recently used, and those that a running reconcile needs.
+// Determines which objects a bounded cache keeps whole: the most recently used ones, and those that a reconcile in progress needs.
 import { type DecodedResource, type KubernetesObject, type ObjectKey, versionOf } from "../base/kubernetes-object.js";
 
-/** The bound of a cache. */
+/** The limit of a bounded cache. */
 export interface CacheBound {
   readonly maxObjects: number;
-  /** Fetches an evicted object; undefined if it was deleted. */
+  /** Reads an evicted object from the API server; undefined if it was deleted. */
   fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<DecodedResource | undefined>;
 }
 
-/** The cache that is bounded, as far as evictions and fetches need it. */
+/** The operations of the bounded cache that evictions and fetches need. */
 interface BoundedStore {
   readonly observed: ReadonlyMap<ObjectKey, DecodedResource>;
   /** Returns an object, or the copy that is left of an evicted one. */
@@ -21,23 +21,23 @@ interface BoundedStore {
   evict(key: ObjectKey): void;
 }
 
-/** Settings of a load. */
+/** Options of a load. */
 export interface LoadOptions {
-  /** Keeps the objects from eviction until it is released. Default: they may be evicted at once. */
+  /** Protects the objects from eviction until `release` is called for this holder. Default: they may be evicted immediately */
   readonly holder?: string;
   readonly signal?: AbortSignal;
 }
 
-// The number of parallel fetches of one reconcile.
+// The maximum number of parallel fetches of a load.
 const FETCHED_AT_ONCE = 10;
 
-/** The keys of the whole objects of a bounded cache. The copy of an evicted object has only the metadata. */
+/** Tracks the whole objects of a bounded cache by key. Of an evicted object, the cache keeps a copy with only the metadata. */
 export class BoundedObjects {
   readonly #bound: CacheBound;
   readonly #cache: BoundedStore;
-  /** The objects that may be evicted, the least recently used first. */
+  /** The objects that may be evicted, least recently used first. */
   readonly #recent = new Set<ObjectKey>();
-  /** What each holder keeps from eviction. */
+  /** The objects that each holder protects from eviction. */
   readonly #heldBy = new Map<string, ReadonlySet<ObjectKey>>();
 
   constructor(bound: CacheBound, cache: BoundedStore) {
@@ -49,7 +49,7 @@ export class BoundedObjects {
     return new Set([...this.#heldBy.values()].flatMap((keys) => [...keys])).size;
   }
 
-  /** Takes the key of a whole object, which may evict another one. */
+  /** Adds the key of a whole object. May evict another object. */
   add(key: ObjectKey): void {
     if ([...this.#heldBy.values()].some((keys) => keys.has(key))) return;
     this.#recent.delete(key);
@@ -68,7 +68,7 @@ export class BoundedObjects {
     this.#recent.delete(key);
   }
 
-  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
+  /** Fetches those of the objects that are evicted. If the watch delivers a newer state in the meantime, that state is kept. */
   async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions): Promise<void> {
     const wanted = new Set(keys);
     if (holder !== undefined) this.#hold(holder, wanted);
@@ -77,7 +77,7 @@ export class BoundedObjects {
       await Promise.all(missing.slice(start, start + FETCHED_AT_ONCE).map((key) => this.#fetch(key, signal)));
   }
 
-  /** Allows the eviction of the objects that were loaded for `holder`. */
+  /** Allows the objects that were loaded for `holder` to be evicted. */
   release(holder: string): void {
     this.#hold(holder, new Set());
     this.#heldBy.delete(holder);
@@ -101,9 +101,9 @@ export class BoundedObjects {
   async #fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<void> {
     const entry = await this.#bound.fetch(key, signal);
     const copy = this.#copyOf(key);
-    // The object was deleted, or the watch has brought it.
+    // The object was deleted, or the watch has delivered it in the meantime.
     if (entry === undefined || copy === undefined) return;
-    // A newer state is pending like the answer to a write: the watch will notify its change.
+    // A newer state is pending, like the response to a write: its watch event has yet to notify the listeners.
     if (versionOf(entry) !== versionOf(copy)) return this.#cache.put(entry);
     this.#cache.take(key, entry);
   }
@@ -111,10 +111,10 @@ export class BoundedObjects {
 
 const copies = new WeakSet<KubernetesObject>();
 
-// As large as the object itself, and no mapper or selector reads it.
+// The annotation is as large as the object itself, and neither mappers nor selectors read it.
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Returns the copy that a bounded cache keeps of an evicted object: its kind and its metadata. */
+/** Returns the copy that a bounded cache keeps of an evicted object: apiVersion, kind and metadata. */
 export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { annotations, ...others } = metadata;
   const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED));
@@ -123,7 +123,7 @@ export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObje
   return copy;
 }
 
-/** Tells whether an object is the copy of an evicted one. */
+/** Returns whether an object is the copy of an evicted one. */
 export function isEvicted(object: KubernetesObject): boolean {
   return copies.has(object);
 }

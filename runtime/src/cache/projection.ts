@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 
-// What an object is, what it belongs to and whether it is going away: caches, mappers and filters need that of every object, and the types promise it.
+// Metadata that every cached object keeps, because caches, mappers and filters need it and the types promise it: the identity, the owners, and the
+// deletion state.
 const IDENTITY = [
   "name",
   "namespace",
@@ -13,13 +14,14 @@ const IDENTITY = [
   "ownerReferences",
 ];
 
-/** What is kept of a value: all of it, or these fields. */
+/** The part of a value to keep: all of it, or these fields. */
 type Kept = "whole" | Map<string, Kept>;
 
 /**
- * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
- * what they lead to (what is kept whole is the same value), and always `apiVersion`, `kind` and the metadata: if a path leads into these,
- * only what identifies the object and its owners. A path through a list, with or without empty brackets, leads into each of its items.
+ * Compiles field paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into a function that keeps only the
+ * values at these paths. Values that are kept whole are not copied. `apiVersion`, `kind` and the metadata are always kept; if a path begins with
+ * `metadata`, only the identity, the owners and the deletion state of the metadata are kept in addition to the path. A path through a list, with or
+ * without `[]`, applies to each item. Throws if a path is invalid.
  */
 export function compileProjection(paths: readonly string[]): (object: KubernetesObject) => KubernetesObject {
   const root = new Map<string, Kept>();

@@ -1,8 +1,8 @@
-// The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
-// Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
-// Listeners are notified of everything that the watch brings, of an object that was re-created unseen as deleted and added. Each listener
-// recognises its own writes itself (see OwnEvents in resource-view.ts). Indexes find objects by values that a function reads from them, as
-// client-go's Indexer does.
+// The objects of one list-watch, overlaid with pending writes: responses to the operator's own writes (TemporaryResourceCache in JOSDK). Guarantees
+// that a write is visible to the next read, that an older state never replaces a newer one, and that a deleted object does not reappear. Listeners
+// are notified of everything that the watch delivers; an object that was re-created while no watch was running is reported as deleted and added. Each
+// listener filters its own writes itself (see OwnEvents in resource-view.ts). Indexes find objects by values that a function computes from them, like
+// client-go's Indexer.
 import {
   type DecodedResource,
   type KubernetesObject,
@@ -22,66 +22,68 @@ import { BoundedObjects, type CacheBound, createEvictedCopy, isEvicted } from ".
 export interface ResourceChange {
   readonly kind: "added" | "updated" | "deleted";
   readonly key: ObjectKey;
-  /** The state after the change; the last state of a deleted object. */
+  /** The state after the change, or the last known state of a deleted object. */
   readonly object: KubernetesObject;
-  /** What the controllers of the operator applied to the object in this state. */
+  /** The fields that controllers of the operator have applied to the object in this state. */
   readonly owned?: readonly OwnedFields[] | undefined;
-  /** The state before the change, as the watch had it; absent if there was none. */
+  /** The previous state, as delivered by the watch. Absent for an added object. */
   readonly old?: KubernetesObject | undefined;
-  /** The latest write of the field managers of the operator, if the watch brought the change. */
+  /** The latest write by a field manager of the operator, if the watch delivered the change. */
   readonly written?: ManagedWrite | undefined;
-  /** Whether a list brought the change, and not the watch. */
+  /** Whether a list found the change, not a watch event. */
   readonly isInitial: boolean;
-  /** The primary whose reconcile alone made the change: it needs no event. Absent if another client, or another reconcile, took part. */
+  /**
+   * The primary whose reconcile made the whole change, so that it needs no event. Absent if another client or another reconcile contributed to it.
+   */
   readonly madeFor?: ObjectKey | undefined;
-  /** Whether the deletion went unseen, so that `object` may not be the last state. */
+  /** Whether no watch was running when the object was deleted, so that `object` may not be its last state. */
   readonly isFinalStateUnknown?: boolean;
 }
 
-/** Returns the event of a deletion that no watch brought, with the last known state of the object. */
+/** Returns the event of a deletion that no watch delivered, with the last known state of the object. */
 export function unseenDeletionOf(object: KubernetesObject, isInitial = true): ResourceChange {
   return { kind: "deleted", key: keyOf(object.metadata), object, old: object, isInitial, isFinalStateUnknown: true };
 }
 
-/** Notified of what a cache learns, in the same turn of the event loop. */
+/** Notified of changes of the cache, synchronously. */
 interface CacheListener {
-  /** `version` is the version of the event. */
+  /** `version` is the resourceVersion of the event. */
   onChange(change: ResourceChange, version: string): void;
-  /** The watch has reached `version`, by a bookmark or a list. */
+  /** The watch has reached `version`, according to a bookmark or a list. */
   onVersion(version: string): void;
-  /** The store of the API server was restored: no event of an own write will come. */
+  /** etcd was restored from a backup: events of own writes will not arrive. */
   onReset(): void;
 }
 
 interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
-  /** Bounds the number of whole objects. Default: no bound. */
+  /** Limits the number of whole objects. Default: no limit */
   readonly bound?: CacheBound | undefined;
-  /** Tells whether a cached kind may be newer than the API server, because its store was restored. Default: false. */
+  /** Returns whether the cache may be newer than the API server, because etcd was restored from a backup. Default: false */
   readonly isServerOutdated?: (() => boolean) | undefined;
 }
 
-/** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
+/** The objects of one list-watch, by key and by index. Returned objects are frozen and shared by all readers. */
 export class ResourceCache {
-  /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
+  /** Whether resourceVersions of this kind can be compared. If not, a write is not visible until the watch delivers it. */
   readonly comparesVersions: boolean;
   readonly #observed = new Map<ObjectKey, DecodedResource>();
-  /** The states that the watch brought, and evicted copies, without pending writes. */
+  /** The states that the watch has delivered and the copies of evicted objects, without pending writes. */
   readonly observed: ReadonlyMap<ObjectKey, DecodedResource> = this.#observed;
-  /** Which objects are whole; absent if all are. */
+  /** Tracks which objects are whole; absent if all are. */
   readonly bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
-  /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
+  /** The newest responses to own writes, oldest first, until the watch reaches their resourceVersions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly ownDeletions = new OwnDeletions();
   readonly #observedDeletions = new ObservedDeletions();
   readonly #indexes = new ObjectIndexes();
   readonly #listeners = new Set<CacheListener>();
-  /** The version that the watch has reached. */
+  /** The resourceVersion that the watch has reached. */
   observedVersion = "0";
-  /** The cached objects that the list under way has not brought; absent while there is none. */
+  /** The cached objects that the list in progress has not delivered yet; absent if no list is in progress. */
   #unlisted: Set<ObjectKey> | undefined;
-  /** Whether the list under way comes from a restored server, and replaces newer states. */
+  /** Whether the list in progress is from a restored server, so that it replaces newer states. */
   #isReplacing = false;
 
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
@@ -95,18 +97,18 @@ export class ResourceCache {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Whether the API server was restored and is not listed again yet: no write may be derived from this cache. */
+  /** Whether the API server was restored and has not been listed again yet. No write may be computed from this cache. */
   get isOutdated(): boolean {
     return this.#isReplacing || this.#isServerOutdated();
   }
 
-  /** Counts what is kept, for leak tests. */
+  /** Returns the sizes of the internal tables, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.ownDeletions.size];
     return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.bounded?.held ?? 0 };
   }
 
-  /** Returns an object; undefined if it is unknown or evicted. */
+  /** Returns an object, or undefined if it is not cached or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
     if (entry === undefined || this.#isEvicted(entry)) return undefined;
@@ -114,14 +116,14 @@ export class ResourceCache {
     return entry;
   }
 
-  /** Returns an object, or the copy that is left of an evicted one. */
+  /** Returns an object, or the copy that remains of an evicted one. */
   peek(key: ObjectKey): DecodedResource | undefined {
     const entry = this.#find(key);
     if (entry !== undefined) deepFreeze(entry.object);
     return entry;
   }
 
-  /** Tells whether an object is known, whole or evicted. */
+  /** Returns whether an object is cached, whole or evicted. */
   has(key: ObjectKey): boolean {
     return this.#find(key) !== undefined;
   }
@@ -131,13 +133,15 @@ export class ResourceCache {
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
-  /** Returns this version of an object, if it is cached or the answer to an own write. */
+  /** Returns an object in this resourceVersion, if it is cached or pending. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !this.#isEvicted(entry));
   }
 
-  /** Indexes the objects by the values that a function returns, until it is removed as often as it was added. */
+  /**
+   * Indexes the objects by the values that a function returns. Calls are counted: the index is dropped when it has been removed as often as added.
+   */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
     const index = this.#indexes.add(valuesOf, report);
     if (index !== undefined) for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
@@ -147,14 +151,14 @@ export class ResourceCache {
     this.#indexes.remove(valuesOf);
   }
 
-  /** Returns the index of a function; undefined if there is none. */
+  /** Returns the index of a function, or undefined if there is none. */
   indexOf(valuesOf: IndexFunction | undefined): ObjectIndex | undefined {
     return this.#indexes.get(valuesOf);
   }
 
   /**
-   * Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. `written` is the latest
-   * write of the field managers, which is not kept.
+   * Adds a state from the watch, or from the list in progress, unless a newer one is cached. Notifies the listeners. `written` is the latest write of
+   * the field managers and is not stored.
    */
   observe(entry: DecodedResource, written?: ManagedWrite): void {
     const { object, owned } = entry;
@@ -163,7 +167,7 @@ export class ResourceCache {
     const isInitial = this.#unlisted !== undefined;
     this.#unlisted?.delete(key);
     const known = this.#observed.get(key);
-    // A watch that tells of a deletion too early does not bring the object back.
+    // A watch may deliver a deletion out of order. Do not add the object again for an older event.
     if (known === undefined && !isInitial && this.#observedDeletions.covers(key, version))
       return this.#advance(version);
     if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
@@ -171,19 +175,22 @@ export class ResourceCache {
       const isAnother = known !== undefined && uidOf(known) !== uidOf(entry);
       if (isAnother) this.#notify(unseenDeletionOf(known.object, isInitial), versionOf(known));
       const old = isAnother ? undefined : known?.object;
-      // Generations of a restored server went back with the versions: as an update, the change would be filtered out.
+      // After a restore, generations have gone back together with the resourceVersions. An update event would be filtered out.
       const kind = old === undefined || this.#isReplacing ? "added" : "updated";
       this.#notify({ kind, key, object, owned, old, isInitial, ...(written && { written }) }, version);
     }
     if (!isInitial) this.#advance(version);
   }
 
-  /** Whether the watch has yet to bring a pending write. */
+  /** Whether the watch has yet to deliver a pending write. */
   get expectsOwn(): boolean {
     return this.#pending.size > 0;
   }
 
-  /** Takes a deletion from the watch, or during a list. `object` is the last state, with the version of the deletion if it is known. */
+  /**
+   * Removes an object that the watch reports as deleted, also during a list. `object` is the last state, with the resourceVersion of the deletion if
+   * known.
+   */
   observeDeletion(object: KubernetesObject): void {
     const key = keyOf(object.metadata);
     if (this.#unlisted !== undefined) return void (this.#observed.has(key) && this.#unlisted.add(key));
@@ -196,18 +203,18 @@ export class ResourceCache {
     this.#advance(version);
   }
 
-  /** Takes the version of a bookmark. */
+  /** Advances to the resourceVersion of a bookmark. */
   observeVersion(version: string): void {
     this.#advance(version);
-    // A watch that has passed an object without bringing it will not bring its deletion either.
+    // If the watch has passed the state of an object without delivering it, it will not deliver the deletion either.
     for (const { metadata } of this.ownDeletions.passedBy(version, this.#observed))
       this.ownDeletions.delete(keyOf(metadata), metadata.uid);
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   /**
-   * Begins a list, until `endReplace`, and drops one under way. A list of a server that `isRestored` is older than the cache: its objects replace
-   * all cached ones, and own writes and deletions that the watch has not brought are dropped, as they may be undone.
+   * Starts a list, which endReplace() completes. Discards an unfinished one. If the server `isRestored`, its objects replace all cached ones, even
+   * newer ones, and own writes and deletions that the watch has not delivered are dropped, because they may have been lost.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#unlisted = new Set(this.#observed.keys());
@@ -219,7 +226,7 @@ export class ResourceCache {
     this.observedVersion = "0";
   }
 
-  /** Takes the key and version of a listed object. Returns false if that version is not cached, and has to be decoded. */
+  /** Marks a listed object as unchanged. Returns false if this resourceVersion is not cached, so that the object must be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
     if (known === undefined || versionOf(known) !== version || this.#isReplacing) return false;
@@ -227,7 +234,7 @@ export class ResourceCache {
     return true;
   }
 
-  /** Ends the list, which is as of `version`. Cached objects that it lacks were deleted unseen. */
+  /** Completes the list, whose resourceVersion is `version`. Cached objects that it does not contain were deleted while no watch was running. */
   endReplace(version: string): void {
     for (const key of this.#unlisted!) {
       const known = this.#observed.get(key);
@@ -240,7 +247,7 @@ export class ResourceCache {
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
-  /** Takes the answer to an own write as pending, unless the watch has reached its version already. */
+  /** Adds the response to an own write as pending, unless the watch has already reached its resourceVersion. */
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
@@ -255,12 +262,12 @@ export class ResourceCache {
     });
   }
 
-  /** Hides an object that the controller of the views `by` has deleted, until the watch brings the deletion. */
+  /** Hides an object that the controller with the views `by` has deleted, until the watch delivers the deletion. */
   removeOwn(key: ObjectKey, uid: string, by: Deleter): void {
     if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
-    // The object may have been re-created since, and even deleted again.
+    // The object may have been re-created since then, or even deleted again.
     if (known === undefined || uidOf(known) !== uid || this.ownDeletions.covers(key, known)) return;
     this.#change(key, () => {
       this.ownDeletions.set(key, known, by);
@@ -275,13 +282,13 @@ export class ResourceCache {
   #find(key: ObjectKey): DecodedResource | undefined {
     const answer = this.#pending.get(key);
     const entry = this.#observed.get(key);
-    // A list may have brought a newer state than the answer, which is forgotten at its end.
+    // A list may contain a newer state than the response, which is dropped when the list is complete.
     if (answer !== undefined && (entry === undefined || isNewerVersion(versionOf(answer), versionOf(entry))))
       return answer;
     return entry === undefined || this.ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
-  /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */
+  /** Replaces an older state, or the copy of an evicted object, with a whole object. Does not notify listeners. */
   take(key: ObjectKey, entry: DecodedResource): void {
     this.#change(key, () => {
       this.#observed.set(key, entry);
@@ -289,12 +296,12 @@ export class ResourceCache {
     });
   }
 
-  /** Keeps only a copy of an object, without a notification. */
+  /** Replaces an object with its copy. Does not notify listeners. */
   evict(key: ObjectKey): void {
     const { object } = this.#observed.get(key)!;
     const copy = createEvictedCopy(object);
     this.#observed.set(key, { object: copy });
-    // The copy does not say under which values an index holds the object.
+    // The copy lacks the fields from which the index values were computed.
     for (const index of this.#indexes) index.remember(copy, object);
   }
 
@@ -302,8 +309,8 @@ export class ResourceCache {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
-    // A deletion that went unseen has no version of its own. The version of the first list without the object is an upper bound. A pending
-    // write of a re-created object is another object, which gets its own notification.
+    // A deletion without a watch event has no resourceVersion of its own; that of the first list without the object is an upper bound. A pending
+    // write to a re-created object is about another object, which gets an event of its own.
     const isPassed = answer !== undefined && (version === undefined || !isNewerVersion(versionOf(answer), version));
     const isOther = isUnseen && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
@@ -318,14 +325,17 @@ export class ResourceCache {
   #advance(version: string): void {
     if (!this.#isNews(version, this.observedVersion)) return;
     this.observedVersion = version;
-    // The watch passes a pending write without bringing it if the selector does not match the object.
+    // If the selector no longer matches the object, the watch passes the pending write without delivering it.
     for (const [key, answer] of this.#pending) {
       if (isNewerVersion(versionOf(answer), version)) return;
       this.#change(key, () => this.#pending.delete(key));
     }
   }
 
-  /** Forgets own deletions and writes that a watch at `version` will not bring, or all; objects known from them alone are reported as deleted. */
+  /**
+   * Drops own deletions and writes that a watch at `version` will not deliver, or all of them if it is undefined. Objects known only from these are
+   * reported as deleted.
+   */
   #forgetOwn(version?: string): void {
     for (const object of this.ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
@@ -341,7 +351,7 @@ export class ResourceCache {
 
   #notify(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
-    // Only now: listeners ask whose deletion it is.
+    // Not earlier: listeners look up by whom the object was deleted.
     if (change.kind === "deleted") this.ownDeletions.delete(change.key, change.object.metadata.uid);
   }
 
@@ -357,47 +367,47 @@ export class ResourceCache {
   }
 }
 
-/** Who deleted an object: a controller, by what shows it the object, and the primary for whose reconcile it did. */
+/** The controller that deleted an object, identified by its views, and the primary whose reconcile deleted it. */
 interface Deleter {
   /** Compared by identity. */
   readonly views: readonly object[];
   readonly madeFor?: ObjectKey | undefined;
 }
 
-/** Own deletions by key, until the watch brings them. */
+/** Own deletions by key, until the watch delivers them. */
 class OwnDeletions {
-  /** With the last known state: every state up to its version is gone. */
+  /** With the last known state. All states up to its resourceVersion are obsolete. */
   readonly #deletions = new Map<ObjectKey, { readonly entry: DecodedResource; readonly by: Deleter }>();
 
   get size(): number {
     return this.#deletions.size;
   }
 
-  /** Remembers that a controller deleted an object whose last known state is `entry`. */
+  /** Records that a controller deleted an object with the last known state `entry`. */
   set(key: ObjectKey, entry: DecodedResource, by: Deleter): void {
     this.#deletions.set(key, { entry, by });
   }
 
-  /** Tells whether a state belongs to a deleted object, or is older than its deletion. */
+  /** Returns whether a state belongs to a deleted object or is older than the deletion. */
   covers(key: ObjectKey, entry: DecodedResource): boolean {
     const deleted = this.#deletions.get(key)?.entry;
     if (deleted === undefined) return false;
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
   }
 
-  /** Returns the deleter of an object if it is the controller of a view, and the watch has not brought the deletion yet. */
+  /** Returns who deleted an object, if it was the controller of a view and the watch has not delivered the deletion yet. */
   changeOf(key: ObjectKey, { metadata }: KubernetesObject, view: object): Deleter | undefined {
     const deletion = this.#deletions.get(key);
     const isOwn = deletion?.by.views.includes(view) === true && uidOf(deletion.entry) === metadata.uid;
     return isOwn ? deletion.by : undefined;
   }
 
-  /** Forgets a deletion that the watch brought. */
+  /** Drops a deletion that the watch has delivered. */
   delete(key: ObjectKey, uid: string | undefined): void {
     if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
   }
 
-  /** Returns the last states of what a watch at `version` will not bring as deleted; without a version all of them. */
+  /** Returns the last states of deleted objects whose deletion a watch at `version` will not deliver, or all of them if it is undefined. */
   passedBy(version: string | undefined, observed: ReadonlyMap<ObjectKey, DecodedResource>): KubernetesObject[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
       const isExpected = version !== undefined && isNewerVersion(versionOf(entry), version);
@@ -407,10 +417,10 @@ class OwnDeletions {
   }
 }
 
-// Events that change places are close to each other.
+// Events that arrive out of order are close together.
 const MAX_OBSERVED_DELETIONS = 1000;
 
-/** The latest deletions that a watch brought, so that an older state that comes after one of them is known as such. */
+/** The latest deletions that the watch has delivered, to recognize an older state that arrives after them. */
 class ObservedDeletions {
   readonly #versions = new Map<ObjectKey, string>();
 
@@ -421,42 +431,42 @@ class ObservedDeletions {
     for (const oldest of this.#versions.keys()) return void this.#versions.delete(oldest);
   }
 
-  /** Tells whether an object was deleted at this version or later. */
+  /** Returns whether an object was deleted at this resourceVersion or later. */
   covers(key: ObjectKey, version: string): boolean {
     const deleted = this.#versions.get(key);
     return deleted !== undefined && !isNewerVersion(version, deleted);
   }
 
-  /** Forgets all: the server was restored, and its versions begin anew. */
+  /** Drops all deletions: etcd was restored, so its resourceVersions start from an earlier value. */
   clear(): void {
     this.#versions.clear();
   }
 }
 
-/** Returns the values under which an index finds an object. An object for which it throws is not indexed. */
+/** Returns the values under which an index contains an object. If it throws, the object is not indexed. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
 
-/** Notified that an index function failed for an object, which is then not indexed; without `error`, that it succeeds again. */
+/** Called if an index function fails for an object, which is then not indexed. Called without `error` when it succeeds again. */
 export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
 
 const ofRuntime = new WeakSet<IndexFunction>();
 
-/** Marks an index function as one of the runtime, which is not measured: it is called for every object. */
+/** Marks an index function of the runtime. Such functions are not measured as user calls, because they run for every object. */
 export function unmeasured(valuesOf: IndexFunction): IndexFunction {
   ofRuntime.add(valuesOf);
   return valuesOf;
 }
 
-/** Finds the keys of objects by a value that a function reads from them. */
+/** Finds the keys of objects by values that an index function returns for them. */
 export class ObjectIndex {
-  /** How many readers share it. */
+  /** The number of readers that share the index. */
   users = 1;
   readonly #valuesOf: IndexFunction;
   readonly #report: IndexReporter | undefined;
   /** The objects for which the function failed. */
   readonly #failed = new Set<ObjectKey>();
   readonly #keys = new Map<string, Set<ObjectKey>>();
-  /** The values of evicted objects, by their copies. */
+  /** The values of evicted objects, by copy. */
   readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
 
   constructor(valuesOf: IndexFunction, report?: IndexReporter) {
@@ -468,7 +478,7 @@ export class ObjectIndex {
     return this.#keys.size;
   }
 
-  /** The values under which objects are found. */
+  /** The values that occur in the index. */
   get values(): Iterable<string> {
     return this.#keys.keys();
   }
@@ -477,7 +487,7 @@ export class ObjectIndex {
     return this.#keys.get(value);
   }
 
-  /** Returns the values of an object; none if the function fails for it, after a call of `onFailure`. */
+  /** Returns the values of an object. If the function fails, calls `onFailure` and returns no values. */
   valuesOf(object: KubernetesObject, onFailure = (_: unknown): void => {}): readonly string[] {
     const remembered = this.#remembered.get(object);
     if (remembered !== undefined) return remembered;
@@ -496,12 +506,12 @@ export class ObjectIndex {
     return userCalls.run({ what: "an index function", object }, () => this.#valuesOf(object));
   }
 
-  /** Remembers the values of an object that was evicted, for its copy. */
+  /** Stores the values of an evicted object for its copy. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
     this.#remembered.set(copy, this.valuesOf(whole));
   }
 
-  /** Replaces a state of an object by another; absent if there was or is none. */
+  /** Replaces a state of an object; a state is undefined if the object did not or does not exist. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const hadFailed = this.#failed.delete(key);
     const old = before === undefined || hadFailed ? [] : this.valuesOf(before);
@@ -515,7 +525,7 @@ export class ObjectIndex {
 
   /** Replaces the values under which an object is found. */
   move(key: ObjectKey, before: readonly string[], after: readonly string[]): void {
-    // Nearly always, and a map that loses and gets an entry over and over becomes slow to read.
+    // The usual case. Also, a Map whose entries are removed and added frequently becomes slow to read.
     if (before.length === after.length && before.every((value, at) => value === after[at])) return;
     for (const value of before) {
       const keys = this.#keys.get(value);
@@ -532,11 +542,11 @@ export class ObjectIndex {
   }
 }
 
-/** The indexes of one cache by their functions; readers with the same function share one. */
+/** The indexes of one cache, by index function. Readers with the same function share an index. */
 class ObjectIndexes {
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
 
-  /** The number of values in all indexes. */
+  /** The total number of values in all indexes. */
   get size(): number {
     return [...this].reduce((sum, { size }) => sum + size, 0);
   }
@@ -549,7 +559,7 @@ class ObjectIndexes {
     return valuesOf && this.#indexes.get(valuesOf);
   }
 
-  /** Adds a user of an index; returns the index if it is new, and has to be filled. */
+  /** Adds a user of an index. Returns the index if it is new and must be filled. */
   add(valuesOf: IndexFunction, report?: IndexReporter): ObjectIndex | undefined {
     const shared = this.#indexes.get(valuesOf);
     if (shared !== undefined) return void shared.users++;

@@ -1,6 +1,6 @@
-// The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
-// are own writes, and notifies its listeners of all others.
-// A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
+// The objects of one kind, as seen by one controller. The underlying caches are shared by all controllers of the operator; the view recognizes which
+// changes are own writes, and notifies its listeners of all others. A write of one controller is visible to the next read of any other controller.
+// The watch notifies all controllers except the one that wrote.
 import { RetryAfterError } from "../base/errors.js";
 import {
   type DecodedResource,
@@ -25,19 +25,22 @@ import {
   unseenDeletionOf,
 } from "./resource-cache.js";
 
-/** Tells whether a new resource is worth a reconcile. */
+/** Returns whether an added resource triggers a reconcile. */
 export type OnAddFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
 
-/** Tells whether a change is worth a reconcile. */
+/** Returns whether a change of a resource triggers a reconcile. */
 export type OnUpdateFilter<Resource = KubernetesObject> = (resource: Resource, old: Resource) => boolean;
 
-/** Tells whether a deletion is worth a reconcile; `isFinalStateUnknown` if no watch was running when it happened. */
+/** Returns whether a deletion triggers a reconcile. `isFinalStateUnknown`: no watch was running when it happened. */
 export type OnDeleteFilter<Resource = KubernetesObject> = (resource: Resource, isFinalStateUnknown: boolean) => boolean;
 
-/** Tells whether anything that happens to a resource is worth a reconcile. */
+/** Returns whether any event of a resource triggers a reconcile. */
 export type GenericFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
 
-/** What an event has to pass to cause a reconcile: `generic` and the filter of its kind. Default: all passes. Caches and indexes see all. */
+/**
+ * Filters of events: an event triggers a reconcile if `generic` and the filter for its kind return true. Default: no filter. Caches and indexes
+ * contain all objects.
+ */
 export interface EventFilters<Resource = KubernetesObject> {
   readonly onAdd?: OnAddFilter<Resource> | undefined;
   readonly onUpdate?: OnUpdateFilter<Resource> | undefined;
@@ -51,17 +54,20 @@ export interface ListOptions {
   readonly where?: (object: DecodedResource["object"]) => boolean;
 }
 
-/** A cache that a view shows, with the own events of the view. */
+/** A cache that is part of a view, with the own events of the view. */
 interface Attachment {
   readonly cache: ResourceCache;
   readonly ownEvents: OwnEvents;
   readonly unsubscribe: () => void;
 }
 
-/** The answer to a write. */
+/** The response to a write. */
 export interface Written {
   readonly entry: DecodedResource;
-  /** Whether the write proved to make this version: if it changed nothing, it is that of a foreign change, whose event may be still to come. */
+  /**
+   * Whether this version is known to result from the write. If the write changed nothing, it is the version of another client's change, whose event
+   * may still arrive.
+   */
   readonly isOwn: boolean;
 }
 
@@ -71,7 +77,7 @@ interface ResourceViewOptions {
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
 
-/** Who changes an object: a controller, by its views that may show the object, and the primary for whose reconcile it does. */
+/** The controller that changes an object, identified by its views that may contain the object, and the primary of the reconcile. */
 interface OwnChange {
   readonly views: readonly ResourceView[];
   readonly madeFor?: ObjectKey | undefined;
@@ -81,12 +87,12 @@ type EndDeletion = (ended: { readonly isGone: boolean }) => void;
 
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
-/** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
+/** The objects of one kind, as seen by one controller. Backed by one cache for all namespaces or by one per namespace. */
 export class ResourceView {
   readonly definition: ResourceDefinition;
-  /** Whether the caches keep only a part of each object: then nothing can be written through this view. */
+  /** Whether the caches keep only a part of each object. Nothing can then be written through this view. */
   readonly isPartial: boolean;
-  /** By namespace; that of all namespaces has no name. */
+  /** By namespace; the cache of all namespaces has the key undefined. */
   readonly #attachments = new Map<string | undefined, Attachment>();
   /** Whether any cache of the view may evict objects. */
   #isBounded = false;
@@ -105,12 +111,12 @@ export class ResourceView {
     this.#indexes = new Map(Object.entries(indexes));
   }
 
-  /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that are not in `before` as added. */
+  /** Adds a cache for one namespace or for all. Objects that are not in `before` are reported to the listeners as added. */
   attach(cache: ResourceCache, namespace?: string, before: ReadonlyMap<ObjectKey, DecodedResource> = new Map()): void {
     const ownEvents = new OwnEvents();
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
-        // The controller that deleted the object needs no further events of it.
+        // The controller that deleted the object needs no further events for it.
         const own = cache.ownDeletions.changeOf(change.key, change.object, this);
         if (own === undefined) return this.#notify(...ownEvents.take(change, version));
         ownEvents.forget(change.key, version);
@@ -125,7 +131,7 @@ export class ResourceView {
     for (const [key, entry] of cache.observed) this.#notify(...sinceBefore(key, entry, before.get(key)));
   }
 
-  /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
+  /** Removes a cache, without notifications, and drops its own writes. Returns the changes that were held because of them. */
   detach(namespace?: string): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
     if (attachment === undefined) return [];
@@ -135,11 +141,14 @@ export class ResourceView {
     return attachment.ownEvents.drain();
   }
 
-  /** Shows only these caches. A listener is notified of what has changed since the view knew it, and not of what goes with a namespace. */
+  /**
+   * Replaces the caches of the view. Listeners are notified of changes since the last known state, but not of objects in namespaces that are no
+   * longer watched.
+   */
   show(caches: ReadonlyMap<string | undefined, ResourceCache>): void {
     const dropped = [...this.#attachments.keys()].filter((namespace) => !caches.has(namespace));
     const added = [...caches].filter(([namespace]) => !this.#attachments.has(namespace));
-    // Only a change between one namespace and all of them brings again what is known.
+    // Caches overlap only when switching between single namespaces and all namespaces.
     const overlaps = [...dropped, ...added.map(([namespace]) => namespace)].includes(undefined);
     const before = new Map<ObjectKey, DecodedResource>();
     for (const key of overlaps ? this.keys() : []) {
@@ -148,38 +157,38 @@ export class ResourceView {
     }
     const held = dropped.flatMap((namespace) => this.detach(namespace));
     for (const [namespace, cache] of added) {
-      // An answer to an own write that the new watch has not come to stays readable.
+      // A pending write that the new watch has not reached yet stays readable.
       for (const entry of before.values())
         if (namespace === undefined || entry.object.metadata.namespace === namespace) cache.put(entry);
       this.attach(cache, namespace, before);
     }
-    // Changes that were held back for a write are known already, so the new caches do not bring them.
+    // Changes that were held because of a write are already cached, so the new caches do not report them.
     for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#notify(change);
     for (const [key, { object }] of before) if (!this.has(key)) this.#notify(unseenDeletionOf(object));
   }
 
-  /** Notifies `listener` of every change that is not an own one; returns the function that ends it. */
+  /** Calls `listener` for each change that is not an own write. Returns a function that unsubscribes it. */
   onChange(listener: (change: ResourceChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The number of objects with own writes that are in flight, or whose event has not arrived. */
+  /** The number of objects with own writes that are in flight or whose event has not arrived. */
   get ownWrites(): number {
     return [...this.#attachments.values()].reduce((sum, { ownEvents }) => sum + ownEvents.size, 0);
   }
 
-  /** Returns an object; undefined if it is unknown or evicted. */
+  /** Returns an object, or undefined if it is not cached or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.get(key);
   }
 
-  /** Tells whether an object is known, whole or evicted. */
+  /** Returns whether an object is cached, whole or evicted. */
   has(key: ObjectKey): boolean {
     return this.#attachmentOf(key)?.cache.has(key) ?? false;
   }
 
-  /** Tells whether an object is the copy of one that a bounded cache evicted. */
+  /** Returns whether an object is the copy that remains of an evicted one. */
   isEvicted(object: KubernetesObject): boolean {
     return this.#isBounded && isEvicted(object);
   }
@@ -188,7 +197,7 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) yield* cache.keys();
   }
 
-  /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
+  /** Returns the objects of one or all namespaces that satisfy `where`, without evicted ones. */
   list({ namespace, where }: ListOptions = {}): DecodedResource[] {
     const found: DecodedResource[] = [];
     for (const key of this.#attachments.get(namespace)?.cache.keys() ?? this.keys()) {
@@ -199,14 +208,14 @@ export class ResourceView {
     return found;
   }
 
-  /** Adds an index of all objects, or replaces the function of an index. */
+  /** Adds an index over all objects, or replaces the function of an existing one. */
   addIndex(name: string, valuesOf: IndexFunction): void {
     this.removeIndex(name);
     this.#indexes.set(name, valuesOf);
     for (const { cache } of this.#attachments.values()) cache.addIndex(valuesOf, this.#reporterOf(name));
   }
 
-  /** Indexes all objects again, as what the index functions read has changed. */
+  /** Rebuilds all indexes, because something else that the index functions read has changed. */
   refreshIndexes(): void {
     for (const [name, valuesOf] of [...this.#indexes]) {
       this.removeIndex(name);
@@ -223,7 +232,7 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) cache.removeIndex(valuesOf);
   }
 
-  /** Returns the keys of the objects for which the index function gave `value`; throws if there is no index of this name. */
+  /** Returns the keys of the objects that an index contains under `value`. Throws if there is no index with this name. */
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined)
@@ -232,25 +241,25 @@ export class ResourceView {
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
-  /** Returns the values that an index function gave for any object. */
+  /** Returns all values that occur in an index. */
   valuesOfIndex(name: string): ReadonlySet<string> {
     const valuesOf = this.#indexes.get(name);
     const caches = [...this.#attachments.values()];
     return new Set(caches.flatMap(({ cache }) => [...(cache.indexOf(valuesOf)?.values ?? [])]));
   }
 
-  /** Tells whether the index function gave any value for any object. */
+  /** Returns whether an index contains any value. */
   hasIndexed(name: string): boolean {
     const valuesOf = this.#indexes.get(name);
     return [...this.#attachments.values()].some(({ cache }) => (cache.indexOf(valuesOf)?.size ?? 0) > 0);
   }
 
-  /** Tells whether the index function gave `value` for the object with a key. */
+  /** Returns whether an index contains the object with this key under `value`. */
   isIndexed(name: string, value: string, key: ObjectKey): boolean {
     return this.indexFor(name, key)?.keysOf(value)?.has(key) === true;
   }
 
-  /** Returns the objects for which the index function gave `value`. */
+  /** Returns the objects that an index contains under `value`. */
   byIndex(name: string, value: string): DecodedResource[] {
     return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);
   }
@@ -259,7 +268,7 @@ export class ResourceView {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
 
-  /** Returns the index of this name that holds an object. */
+  /** Returns the index with this name in the cache that contains an object. */
   indexFor(name: string, key: ObjectKey): ObjectIndex | undefined {
     return this.#attachmentOf(key)?.cache.indexOf(this.#indexes.get(name));
   }
@@ -276,14 +285,17 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) cache.bounded?.release(holder);
   }
 
-  /** Keeps the indexes of this view on a cache that will be attached; returns the function that ends it. */
+  /** Adds the indexes of this view to a cache that will be attached. Returns a function that removes them. */
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
     return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
   }
 
-  /** Throws if an object cannot be written: a part cannot be compared, and after a restore the caches are newer than the API server. */
+  /**
+   * Throws if an object must not be written, because the view is partial, so that the object cannot be compared, or because etcd was restored and the
+   * caches are newer than the API server.
+   */
   requireWhole(key: ObjectKey): void {
     const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
     if (!this.isPartial && !isOutdated) return;
@@ -294,7 +306,9 @@ export class ResourceView {
     throw new Error(`${problem}: ${why}; give the source cache: full, or write through another source`);
   }
 
-  /** Begins a write: changes of the object are held in `views` until it is ended, with its answer unless it failed. Returns how to end it. */
+  /**
+   * Begins a write: changes of the object are held in `views` until the returned function is called. Pass it the response, unless the write failed.
+   */
   beginWrite(key: ObjectKey, { views = [this], madeFor }: Partial<OwnChange> = {}): (written?: Written) => void {
     this.requireWhole(key);
     const held = views.flatMap((view) => view.#holderOf(key));
@@ -309,12 +323,12 @@ export class ResourceView {
     };
   }
 
-  /** Takes the answer to a write. Listeners are notified of its event like of any other. */
+  /** Adds the response to a write. Listeners are still notified of its event. */
   put(entry: DecodedResource): void {
     this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
   }
 
-  /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
+  /** Begins an own deletion: its event is held until the returned function is called, and dropped if the deletion removed the object (`isGone`). */
   beginDeletion(key: ObjectKey, uid: string, { views = [this], madeFor }: Partial<OwnChange> = {}): EndDeletion {
     const held = views.flatMap((view) => view.#holderOf(key));
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
@@ -325,7 +339,7 @@ export class ResourceView {
     };
   }
 
-  /** Returns what has to hold the events of an own write of an object here. */
+  /** Returns where to hold the events of an own write to an object in this view; empty if its resourceVersions cannot be compared. */
   #holderOf(key: ObjectKey): readonly (Attachment & { readonly view: ResourceView })[] {
     const attachment = this.#attachmentOf(key);
     return attachment?.cache.comparesVersions === true ? [{ view: this, ...attachment }] : [];
@@ -344,14 +358,16 @@ export class ResourceView {
   }
 }
 
-/** Returns the view of an event source, which the types of users lack; undefined if the source is not of a kind of Kubernetes. */
+/**
+ * Returns the view of an event source, a property that is not part of the public types. Undefined if the source does not watch a Kubernetes kind.
+ */
 export function viewOf(source: object): ResourceView | undefined {
   const { view } = source as { readonly view?: ResourceView };
-  // By what it can do: a source may come from another copy of this package.
+  // Not instanceof: the source may come from another copy of this package.
   return typeof view?.beginWrite === "function" ? view : undefined;
 }
 
-// What a cache that is attached knows, and the view did not know before.
+// Returns the changes between the state that a view has reported and the state in a cache that is attached.
 function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedResource): readonly ResourceChange[] {
   const { object, owned } = entry;
   const added = { kind: "added", key, object, isInitial: true } as const;
@@ -361,11 +377,11 @@ function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedReso
   return isNews ? [{ ...added, kind: "updated", owned, old: known.object }] : [];
 }
 
-/** The views of one controller: its own writes and deletions through one of them are no events of the others. */
+/** The views of one controller. A write or deletion through one of them is also an own event in the others. */
 export class OwnViews {
   readonly #holders = new Map<ResourceView, { readonly client?: object | undefined }>();
 
-  /** Adds the view of an event source, whose client is set if it watches another cluster than the operator's own. */
+  /** Adds the view of an event source. `client` is set if the source watches another cluster than that of the operator. */
   add(view: ResourceView, holder: { readonly client?: object | undefined }): void {
     this.#holders.set(view, holder);
   }
@@ -374,7 +390,7 @@ export class OwnViews {
     this.#holders.delete(view);
   }
 
-  /** Returns the views that may show what is changed through `view` for a primary, each from a watch of its own. */
+  /** Returns the views that may contain an object that is changed through `view` for a primary. Each has a watch of its own. */
   around(view: ResourceView, primary?: KubernetesObject): OwnChange {
     const holder = this.#holders.get(view);
     const kind = nameOfType(view.definition);
@@ -385,14 +401,14 @@ export class OwnViews {
   }
 }
 
-/** Returns the event that the change of a reconcile is for all other primaries; undefined if it was for no primary, so that none needs it. */
+/** Returns the event of an own change for all other primaries. Undefined if it was not made for a primary, so that no primary needs it. */
 function changeMadeFor(change: ResourceChange, madeFor: ObjectKey | undefined): ResourceChange | undefined {
   return madeFor === undefined ? undefined : { ...change, madeFor };
 }
 
 type Versioned = Pick<HeldChange, "version">;
 
-/** An own write, for the reconcile of a primary if there is one. */
+/** The resourceVersion of an own write, with the primary of the reconcile if there is one. */
 interface OwnVersion extends Versioned {
   readonly madeFor: ObjectKey | undefined;
 }
@@ -403,20 +419,20 @@ interface HeldChange {
 }
 
 /**
- * Tells the events of own writes to one object from changes by other clients (JOSDK EventFilterWindow).
+ * Separates the events of own writes to one object from changes by other clients (EventFilterWindow in JOSDK).
  *
- * The version of a write in flight is unknown, so changes are held until `check` returns or drops them. When the version is known, the changes up to it
- * are either the own event alone, which is none for the primary of the reconcile that wrote, or merged into one. A deletion is never dropped, nor is
- * a change that a list brings: changes by other clients may have gone unseen before it.
+ * While a write is in flight, its resourceVersion is unknown, so changes are held until `check` returns or drops them. When it is known, the held
+ * changes up to it are either exactly the own events, which are dropped for the primary whose reconcile wrote, or they are merged into one change.
+ * Deletions are never dropped, nor are changes found by a list, because changes by other clients may have been missed before it.
  */
 export class EventWindow {
   #activeWrites = 0;
-  /** The versions of own writes whose event has not arrived, oldest first. */
+  /** The resourceVersions of own writes whose event has not arrived, oldest first. */
   readonly #own: OwnVersion[] = [];
-  /** At most one change per version, oldest first. */
+  /** At most one change per resourceVersion, oldest first. */
   readonly #held: HeldChange[] = [];
 
-  /** Whether no write is in flight, no change is held, and no own event is awaited. */
+  /** Whether no write is in flight, no change is held, and no own event is expected. */
   get isDone(): boolean {
     return this.#activeWrites === 0 && this.#own.length === 0 && this.#held.length === 0;
   }
@@ -437,7 +453,10 @@ export class EventWindow {
     insertByVersion(this.#held, { change, version });
   }
 
-  /** Returns the held deletion of an object when another object with its name appears. The reconcile that created that one needs no event of it. */
+  /**
+   * Returns the held deletion of an object when another object with the same name appears. The reconcile that created the new one needs no event for
+   * it.
+   */
   endBefore({ object }: ResourceChange, version: string): ResourceChange | undefined {
     const last = this.#held.at(-1);
     if (last?.change.kind !== "deleted" || last.change.object.metadata.uid === object.metadata.uid) return undefined;
@@ -446,7 +465,7 @@ export class EventWindow {
     return maker === undefined ? last.change : { ...last.change, madeFor: maker.madeFor };
   }
 
-  /** Returns the change to notify now, if there is one, and forgets what is settled. */
+  /** Returns the change to report now, if any, and drops what is settled. */
   check(): ResourceChange | undefined {
     const last = this.#held.at(-1);
     if (last === undefined) return undefined;
@@ -456,23 +475,23 @@ export class EventWindow {
     }
     const arrived = countUpTo(this.#own, last.version);
     if (arrived === 0) return undefined;
-    // A change after the last own version may be the event of the write in flight.
+    // A change after the last own resourceVersion may be the event of the write in flight.
     const mayBeOwn = arrived === this.#own.length && this.#activeWrites > 0;
     return this.#settle(mayBeOwn ? countUpTo(this.#held, this.#own.at(-1)!.version) : this.#held.length, arrived);
   }
 
-  /** Forgets own versions up to `version`, which the watch has passed; tells whether there were any. */
+  /** Drops own resourceVersions up to `version`, which the watch has passed. Returns whether there were any. */
   forgetOwnUpTo(version: string): boolean {
     return this.#own.splice(0, countUpTo(this.#own, version)).length > 0;
   }
 
-  /** Ends all writes; returns the held change, unless it is known to be an own event. */
+  /** Ends all writes. Returns the held change, unless it is known to be an own event. */
   drain(): ResourceChange | undefined {
     this.#activeWrites = 0;
     return this.#settle(this.#held.length, this.#own.length);
   }
 
-  /** Forgets held changes and awaited own events up to `version`; writes in flight go on. */
+  /** Drops held changes and expected own events up to `version`. Writes in flight continue. */
   forgetUpTo(version: string): void {
     this.forgetOwnUpTo(version);
     this.#held.splice(0, countUpTo(this.#held, version));
@@ -485,7 +504,7 @@ export class EventWindow {
     const last = settled.at(-1)!;
     if (last.change.kind === "deleted") return last.change;
     const isFromList = settled.some(({ change }) => change.isInitial);
-    // The object was re-created: its new state says all.
+    // The object was re-created, so the deletion is covered by its new state.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
     const isOwn = settled.length === own.length && settled.every(({ version }, at) => version === own[at]!.version);
     const change = settled.length === 1 ? last.change : mergeChanges(settled);
@@ -493,7 +512,7 @@ export class EventWindow {
   }
 }
 
-// A change by the reconcile of one primary is an event for every other primary of the object.
+// A change by the reconcile of one primary is an event for all other primaries of the object.
 function ownEventOf(change: ResourceChange, own: readonly OwnVersion[]): ResourceChange | undefined {
   const [madeFor, ...others] = new Set(own.map((each) => each.madeFor));
   if (others.length > 0) return change;
@@ -514,7 +533,7 @@ function countUpTo(sorted: readonly Versioned[], version: string): number {
   return count;
 }
 
-// Replaces an item of the same version.
+// Replaces an item with the same resourceVersion.
 function insertByVersion<Item extends Versioned>(sorted: Item[], item: Item): void {
   const behind = countUpTo(sorted, item.version);
   const known = sorted[behind - 1]?.version === item.version ? 1 : 0;
@@ -524,17 +543,17 @@ function insertByVersion<Item extends Versioned>(sorted: Item[], item: Item): vo
 /** The own deletions of one object that are in flight. */
 interface DeletionsUnderWay {
   count: number;
-  /** Whether one that has ended did delete the object. */
+  /** Whether one of them has deleted the object. */
   isOwn: boolean;
   madeFor?: ObjectKey | undefined;
-  /** The deletion that the watch brought meanwhile. */
+  /** The deletion event that the watch has delivered in the meantime. */
   held?: { readonly change: ResourceChange; readonly version: string } | undefined;
 }
 
-/** Filters the events of one controller's own writes (JOSDK EventFilterSupport), and of its deletions, which JOSDK notifies. */
+/** Filters the events of a controller's own writes (EventFilterSupport in JOSDK) and, unlike JOSDK, of its own deletions. */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
-  /** By uid: the name may belong to a re-created object already. */
+  /** By UID: an object with the same name may already have been re-created. */
   readonly #deletions = new Map<string, DeletionsUnderWay>();
 
   get size(): number {
@@ -547,7 +566,7 @@ export class OwnEvents {
     known.count++;
   }
 
-  /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
+  /** Ends an own deletion, which may or may not have removed the object. The last one in flight returns the held change to report now, if any. */
   closeDeletion(uid: string, isGone: boolean, madeFor?: ObjectKey): ResourceChange | undefined {
     const known = this.#deletions.get(uid);
     if (known === undefined) return undefined;
@@ -561,7 +580,7 @@ export class OwnEvents {
     return changeMadeFor(known.held.change, known.madeFor);
   }
 
-  /** Takes a change from the watch; returns what to notify now. */
+  /** Handles a change from the watch. Returns the changes to report now. */
   take(change: ResourceChange, version: string): readonly (ResourceChange | undefined)[] {
     const uid = change.object.metadata.uid ?? "";
     const own = change.kind === "deleted" ? this.#deletions.get(uid) : undefined;
@@ -569,7 +588,7 @@ export class OwnEvents {
       own.held = { change, version };
       return [];
     }
-    // The held deletion of an earlier object of this name comes first: what is kept of that one has to go before.
+    // The held deletion of an earlier object with the same name is reported first, so that state kept for that object is removed.
     const earlier = [...this.#deletions.values()].find(({ held }) => held?.change.key === change.key);
     const released = earlier && this.#release(earlier);
     return [released, this.#windows.get(change.key)?.endBefore(change, version), this.filter(change, version)];
@@ -581,22 +600,22 @@ export class OwnEvents {
     window.open();
   }
 
-  /** Takes the version of an own write. Ignored without a window. */
+  /** Records the resourceVersion of an own write. Ignored if no window is open. */
   recordOwn(key: ObjectKey, version: string, madeFor?: ObjectKey): void {
     this.#windows.get(key)?.recordOwn(version, madeFor);
   }
 
-  /** Ends an own write while the watch is at `watchVersion`; returns a held change that is to be notified now. */
+  /** Ends an own write while the watch is at `watchVersion`. Returns the held change to report now, if any. */
   close(key: ObjectKey, watchVersion = "0"): ResourceChange | undefined {
     const window = this.#windows.get(key);
     if (window === undefined) return undefined;
     window.close();
     const change = this.#check(key, window);
-    // The own event came before the answer and was checked, or it will never come.
+    // The own event arrived before the response and was checked, or it will never arrive.
     return window.forgetOwnUpTo(watchVersion) ? (this.#check(key, window) ?? change) : change;
   }
 
-  /** Takes a change from the watch; returns the change to notify now: this one, a held one, or both merged. */
+  /** Handles a change from the watch. Returns the change to report now: this one, a held one, or both merged. */
   filter(change: ResourceChange, version: string): ResourceChange | undefined {
     const window = this.#windows.get(change.key);
     if (window === undefined) return change;
@@ -604,14 +623,14 @@ export class OwnEvents {
     return this.#check(change.key, window);
   }
 
-  /** Takes the version that the watch has reached; returns the changes that were held for own events that will not come. */
+  /** Advances to the resourceVersion of the watch. Returns the changes that were held for own events that will not arrive. */
   passTo(version: string): ResourceChange[] {
-    // JOSDK keeps such a window until the next event of the object, which may never come.
+    // JOSDK keeps such a window until the next event of the object, which may never arrive.
     const passed = [...this.#windows].filter(([, window]) => window.forgetOwnUpTo(version));
     return passed.flatMap(([key, window]) => this.#check(key, window) ?? []);
   }
 
-  /** Ends all windows; returns the changes that were held. */
+  /** Closes all windows. Returns the changes that were held. */
   drain(): ResourceChange[] {
     const changes = [...this.#windows.values()].flatMap((window) => window.drain() ?? []);
     const deletions = [...this.#deletions.values()].flatMap(({ held }) => held?.change ?? []);
@@ -620,7 +639,7 @@ export class OwnEvents {
     return [...changes, ...deletions];
   }
 
-  /** Forgets the held changes and awaited own events of a deleted object up to `version`; writes in flight go on. */
+  /** Drops the held changes and expected own events of a deleted object up to `version`. Writes in flight continue. */
   forget(key: ObjectKey, version: string): void {
     const window = this.#windows.get(key);
     if (window === undefined) return;
