@@ -1,4 +1,4 @@
-// The cleanup after primaries: with a finalizer before their deletion is completed, or without one after it (sweep).
+// Cleanup after primaries: before their deletion completes, which a finalizer delays, or afterwards without a finalizer (sweep).
 import { findError } from "../base/errors.js";
 import { type KubernetesObject, type ObjectKey, describeObject, keyOf, uidOf } from "../base/kubernetes-object.js";
 import { deepFreeze } from "../base/lazy-object.js";
@@ -17,14 +17,14 @@ const SWEEP_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 60_000 };
 const BUSY_MS = 100;
 const MAX_CONCURRENT_SWEEPS = 5;
 
-/** The cleanups of the primaries of one controller. */
+/** Cleans up after the primaries of one controller. */
 export class Cleanups {
   readonly #parts: ReconcileParts;
-  /** The ends of `cleanupTimeoutMs`, after which finalizers are removed although the cleanup has not succeeded. */
+  /** Timers for `cleanupTimeoutMs`, after which the finalizers are removed even though the cleanup has not succeeded. */
   readonly #deadlines = new KeyedTimers<ObjectKey>(systemClock);
   /** Primaries whose last cleanup was aborted. After their timeout they are released without another attempt. */
   readonly #aborted = new Set<ObjectKey>();
-  /** The UIDs of primaries whose finalizer was removed after their cleanup, until they are deleted. */
+  /** UIDs of primaries whose finalizer was removed after their cleanup, until they are deleted. */
   readonly #cleanedUp = new Map<ObjectKey, string | undefined>();
 
   constructor(parts: ReconcileParts) {
@@ -37,22 +37,19 @@ export class Cleanups {
     this.#cleanedUp.delete(key);
   }
 
-  /** Stops the timers of the timeouts. */
+  /** Cancels the timers of cleanup timeouts. */
   close(): void {
     this.#deadlines.close();
   }
 
-  /**
-   * Cleans up after a primary that is being deleted, and removes its finalizers when nothing is left. `call` runs the workflow and the function of the
-   * user.
-   */
+  /** Cleans up after a terminating primary, and removes its finalizers when nothing is left. `call` runs the workflow and the user's function. */
   async run(
     attempt: Attempt,
     call: () => Promise<{ readonly runs: WorkflowRuns; readonly control: DeleteControl | undefined }>,
   ): Promise<void> {
     const { scope } = attempt;
     const { object } = scope.entry;
-    // Also one that the controller no longer adds.
+    // Includes finalizers that the controller no longer adds.
     const own = ownFinalizersOn(this.#parts.resolved.finalizer, object).join('", "');
     if (own === "") return this.#releaseHeld(scope);
     // Later attempts follow a timer, or the deletion of an object.
@@ -64,21 +61,21 @@ export class Cleanups {
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     if (control?.removeFinalizer === false) return;
     runs.warnOfOrphans();
-    // The deletion of an object brings an event. A failure brings none, so it has to be retried.
+    // The deletion of an object causes an event. A failure causes none, so it has to be retried.
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
     const lateMs = this.#parts.workflows.lateMsOf(object);
     if (lateMs > 0) {
-      // If such a write creates an object, its event causes a reconcile, which deletes it.
+      // If such a write creates an object, its event causes a reconcile, which deletes the object.
       const what =
         "delaying finalizer removal: an aborted write, or one of the previous process, may still create an object";
       scope.logger.info({ lateMs: Math.round(lateMs) }, what);
       attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
       return;
     }
-    // Nothing would release them after the deletion of the primary.
+    // After the deletion of the primary, nothing would release held objects.
     await this.#releaseHeld(scope);
     await this.#removeFinalizer(attempt);
   }
@@ -98,7 +95,7 @@ export class Cleanups {
     } else if (remainingMs <= 0) return this.#giveUp(attempt);
     if (remainingMs < Infinity && onCleanupDue !== undefined)
       this.#deadlines.set(scope.key, Math.max(remainingMs, LOOK_AGAIN_AFTER_MS), () => onCleanupDue(scope.key));
-    // A RetryAfterError is expected.
+    // A RetryAfterError is not reported: user code throws it on purpose.
     const isReported = failure !== undefined && findError(failure.error, "RetryAfterError") === undefined;
     if (!isReported || scope.signal.aborted) return;
     const note =
@@ -112,18 +109,18 @@ export class Cleanups {
     return metadata.uid !== undefined && this.#cleanedUp.get(keyOf(metadata)) === metadata.uid;
   }
 
-  /** Asks the API server whether a primary is deleted. Rejects if the request fails. */
+  /** Reports whether a primary was deleted, according to the API server. Rejects if the request fails. */
   async isGone({ metadata }: KubernetesObject, signal: AbortSignal): Promise<boolean> {
     const { target, sender } = this.#parts.write;
     return uidOf(await sender.read(target, metadata, signal)) !== metadata.uid;
   }
 
-  /** Releases the objects that are held for a primary after its deletion without a cleanup, because a user removed its finalizer. Never rejects. */
+  /** Releases the objects held for a primary that was deleted without a cleanup, because another client removed its finalizer. Never rejects. */
   async releaseAfterDeletion(primary: KubernetesObject, context: CleanupContext): Promise<void> {
     if (!this.#parts.workflows.isAnyHeld(primary)) return;
     const { target, sender } = this.#parts.write;
     try {
-      // The watch also reports an object as deleted that is no longer selected.
+      // The watch also reports an object as deleted when it no longer matches the selector.
       const now = await sender.read(target, primary.metadata, context.signal);
       if (uidOf(now) === primary.metadata.uid) return;
       await this.#parts.workflows.releaseHeld({ primary, context });
@@ -136,14 +133,15 @@ export class Cleanups {
   }
 
   /**
-   * Deletes the objects of a primary after the API server has confirmed its deletion. Resolves with the time until the next attempt: 0 if nothing is
-   * left, or if the primary exists. Rejects if the primary cannot be read, which does not prove its deletion, or if an object cannot be deleted.
+   * Deletes the objects of a primary after the API server has confirmed its deletion. Resolves with the time until the next attempt in milliseconds:
+   * 0 if nothing is left, or if the primary still exists. Rejects if the primary cannot be read, which does not prove its deletion, or if an object
+   * cannot be deleted.
    */
   async cleanUpDeleted(object: KubernetesObject, context: CleanupContext): Promise<number> {
     const { target, sender } = this.#parts.write;
     const { workflows, definition } = this.#parts;
     const now = await sender.read(target, object.metadata, context.signal);
-    // The watch also reports an object as deleted that is no longer selected.
+    // The watch also reports an object as deleted when it no longer matches the selector.
     if (uidOf(now) === object.metadata.uid) return 0;
     const metadata = { deletionTimestamp: new Date().toISOString(), ...object.metadata };
     const primary = { ...object, metadata };
@@ -151,7 +149,7 @@ export class Cleanups {
     const scope = scopeOfCleanup(object, { controller: definition.name, context, isPrimaryDeleted: true });
     try {
       const isOver = await new WorkflowRuns(workflows, primary, scope).cleanUpAll();
-      // Stop the watches that were only activated for the cleanup.
+      // Stop watches that were only activated for the cleanup.
       if (!target.cache.has(scope.key)) workflows.release(scope.key);
       return isOver ? Math.ceil(workflows.lateMsOf(primary)) : LOOK_AGAIN_AFTER_MS;
     } finally {
@@ -159,7 +157,7 @@ export class Cleanups {
     }
   }
 
-  /** Returns the rest of `cleanupTimeoutMs`. */
+  /** Returns the time that is left of `cleanupTimeoutMs`; `Infinity` without one. */
   #remainingMsOf({ metadata: { deletionTimestamp } }: KubernetesObject): number {
     const { cleanupTimeoutMs = Infinity } = this.#parts.definition;
     return Date.parse(deletionTimestamp!) + cleanupTimeoutMs - Date.now();
@@ -216,7 +214,10 @@ interface UnqueuedCleanup {
   readonly isPrimaryDeleted: boolean;
 }
 
-/** Creates the scope of a cleanup outside of the queue. If the watch missed the deletion, only the name and the UID of the primary are known. */
+/**
+ * Creates the scope of a cleanup that does not run from the queue. If the watch missed the deletion, only the name and the UID of the primary are
+ * known.
+ */
 export function scopeOfCleanup(
   object: KubernetesObject,
   { controller, context, isPrimaryDeleted }: UnqueuedCleanup,
@@ -245,7 +246,7 @@ export interface SweeperOptions {
   readonly clock: Clock;
   /** Reports whether a reconcile of this object is in progress, which may still write. */
   isReconciling(primary: KubernetesObject): boolean;
-  /** Deletes the objects of a primary. Resolves with the time until the next attempt; 0 if nothing is left. */
+  /** Deletes the objects of a primary. Resolves with the time until the next attempt in milliseconds; 0 if nothing is left. */
   cleanUp(primary: KubernetesObject, signal: AbortSignal): Promise<number>;
   onFailure(primary: KubernetesObject, error: unknown, retryAfterMs: number): void;
 }
@@ -256,10 +257,10 @@ interface Job {
   problem?: unknown;
 }
 
-/** Cleans up after deleted primaries, for a controller without a finalizer (`cleanupPolicy: "sweep"`). */
+/** Cleans up after deleted primaries of a controller without a finalizer (`cleanupPolicy: "sweep"`). */
 export class Sweeper {
   readonly #options: SweeperOptions;
-  /** By the UID of the primary. */
+  /** By UID of the primary. */
   readonly #jobs = new Map<string, Job>();
   readonly #slots = new Semaphore(MAX_CONCURRENT_SWEEPS);
   readonly #stopping = new AbortController();
@@ -271,7 +272,7 @@ export class Sweeper {
     this.#timers = new KeyedTimers(options.clock);
   }
 
-  /** Cleans up after a primary that seems to be deleted, until nothing is left. */
+  /** Cleans up after a primary that seems to be deleted, and repeats until nothing is left. */
   add(primary: KubernetesObject): void {
     const { uid } = primary.metadata;
     if (uid === undefined || this.#jobs.has(uid) || this.#stopping.signal.aborted) return;
@@ -280,14 +281,14 @@ export class Sweeper {
     this.#start(uid, job);
   }
 
-  /** The primaries whose last attempt failed, each with the error. */
+  /** Primaries whose last attempt failed, with the errors. */
   get failures(): readonly { readonly primary: KubernetesObject; readonly error: unknown }[] {
     return [...this.#jobs.values()].flatMap(({ primary, problem }) =>
       problem === undefined ? [] : [{ primary, error: problem }],
     );
   }
 
-  /** Starts no further attempt. Resolves when those in progress have ended. */
+  /** Starts no further attempt. Resolves when the attempts in progress have ended. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error("the controller was stopped"));
     this.#timers.close();

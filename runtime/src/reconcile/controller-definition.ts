@@ -1,4 +1,4 @@
-// The definition of a controller: what generated code and users set, and what follows from it for every reconcile.
+// The definition of a controller, as set by generated code and users, and values derived from it for every reconcile.
 import type { KubernetesObject, ResourceDefinition } from "../base/kubernetes-object.js";
 import type { IndexFunction } from "../cache/resource-cache.js";
 import type { ScheduleSettings } from "../queue/schedule-settings.js";
@@ -14,126 +14,127 @@ import {
 import type { Reconciler } from "./reconciler.js";
 import { type ConditionTypes, conditionTypesOf } from "./status-conditions.js";
 
-/** What is known of a controller when its event sources are made. */
+/** What is known about a controller when its event sources are created. */
 export type EventSourceFacts = Pick<EventSourceContext, "controller" | "fieldManager" | "namespaces" | "primary">;
 
-/** Everything about one controller: its workflow, the user's reconciler and the settings; generated from the spec. */
+/** The definition of a controller, generated from the spec: its workflow, the user's reconciler, and its settings. */
 export interface ControllerDefinition extends ScheduleSettings {
-  /** Names the controller in logs, and is the default of `fieldManager`. */
+  /** The name of the controller in logs. Also the default of `fieldManager`. */
   readonly name: string;
   /**
-   * Names that the controller had in earlier versions. Objects, kept ids and managed fields that were written under them are its own.
+   * Names of the controller in earlier versions. Objects, stored external IDs, and managed fields written under these names belong to it.
    *
    * @example formerNames: ["web-page"]
    */
   readonly formerNames?: readonly string[];
   readonly workflow: WorkflowDefinition;
   /**
-   * Workflows of the same primaries that run when the reconciler says so, by `context.workflows.get(name)`; a dependent on its own is a
-   * workflow of one. What they consist of is watched like the dependents of `workflow`, and no two have one name.
+   * Additional workflows of the same primaries. They run when the reconciler invokes them through `context.workflows.get(name)`; a standalone
+   * dependent is a workflow with a single dependent. Their kinds are watched like those of `workflow`, and dependent names must be unique across all
+   * workflows.
    */
   readonly workflows?: { readonly [name: string]: WorkflowDefinition };
   readonly reconciler?: Reconciler<never, never, object, object>;
-  /** Creates the controller's additional event sources. Called once per start. Default: none */
+  /** Creates additional event sources of the controller. Called once per start. Default: none */
   readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
-  /** The namespaces to watch; `current` is the one of the connection. Default: `all` */
+  /** The namespaces to watch; `current` is the namespace of the connection. Default: `all` */
   readonly namespaces?: "all" | "current" | readonly string[] | undefined;
   /**
-   * What becomes of the others if a kind cannot be watched in some namespace or cluster, for example because the role of the operator there
-   * was deleted. With `isolate` only the primaries wait that may have objects there. With `block` the controller does not start before all of
-   * its watches have begun, and `setNamespaces` throws. Default: `isolate`, so that one namespace does not stop the others
+   * What to do if a kind cannot be watched in some namespace or cluster, for example because the operator's Role there was deleted. With `isolate`,
+   * only primaries that may have objects there wait. With `block`, the controller does not start before all of its watches have synced, and
+   * `setNamespaces` throws. Default: `isolate`, so that one namespace does not stop the others
    *
    * @example defineController({ name: "webpage", workflow, namespaces: ["a", "b"], watchFailurePolicy: "block" })
    */
   readonly watchFailurePolicy?: "isolate" | "block" | undefined;
-  /** Limits the controller to primaries with these labels. */
+  /** A label selector for primaries. */
   readonly labelSelector?: string;
-  /** Limits the controller to primaries with these fields, of those that the API server can select by. */
+  /** A field selector for primaries; the API server supports only some fields. */
   readonly fieldSelector?: string;
   /**
-   * The field manager of its writes. Default: the name of the controller
+   * The field manager of the controller's writes. Default: the name of the controller
    *
    * @example fieldManager: "web-page-operator"
    */
   readonly fieldManager?: string;
   /**
-   * Field managers of the operator that this one replaces. What they own on the objects of the dependents becomes the controller's own, so that
-   * what `desired` does not state is removed: fields, labels, annotations, finalizers and owner references. Objects are looked at in each
-   * reconcile, also those that were adopted before. `gen-operator doctor --takeover` lists what would go. Default: none, so that nothing goes
-   * that `desired` does not state
+   * Field managers of the operator that this one replaces. The controller takes over the fields that they own on objects of dependents, and removes
+   * those that `desired` does not set: fields, labels, annotations, finalizers, and owner references. Every reconcile checks the objects, including
+   * those adopted earlier. `gen-operator doctor --takeover` lists what would be removed. Default: none, so that nothing is removed
    *
    * @example formerFieldManagers: ["web-operator", "kubectl-client-side-apply"]
    */
   readonly formerFieldManagers?: readonly string[] | undefined;
   /**
-   * The finalizer of the primaries. A name without a slash is only accepted for custom resources, with a warning, as another client may use the same
-   * one. Default: `<plural>.<group>/finalizer`
+   * The finalizer of the primaries. A name without a slash is only accepted for custom resources, and with a warning, because another client may use
+   * the same one. Default: `<plural>.<group>/finalizer`
    *
    * @example finalizer: "webpages.example.com/pages"
    */
   readonly finalizer?: string;
   /**
-   * Finalizers that an earlier version of the operator, or the operator that this one replaces, put on the primaries. They are
-   * removed after the cleanup of a deleted primary, and after a reconcile in which every dependent was ready. Default: none, because a finalizer
-   * may only be removed if no other controller needs it
+   * Finalizers that an earlier version of the operator, or the operator that this one replaces, has added to the primaries. They are removed after
+   * the cleanup of a deleted primary, and after a reconcile in which every dependent was ready. Default: none, because a finalizer may only be
+   * removed if no other controller needs it
    *
    * @example formerFinalizers: ["deletion.finalizers.rabbitmqclusters.rabbitmq.com"]
    */
   readonly formerFinalizers?: readonly string[] | undefined;
   /**
-   * How objects are cleaned up that the garbage collector does not delete. `finalizer`: before their primary is deleted, which waits for the
-   * operator. `sweep`: after it, so that a primary is always deleted at once; what was left while the operator was away is deleted at its next
-   * start, once a GET of the primary answers 404, or with another uid. After a restart nothing is known of such a primary but its name, namespace
-   * and uid, so external dependents with `delete`, `cleanup` of the reconciler, own `delete` functions and `heldForCleanup` need the finalizer.
-   * Default: `finalizer`, since a cleanup then has all that it reads
+   * How objects that the garbage collector does not delete are cleaned up. `finalizer`: before the deletion of their primary completes; the deletion
+   * waits for the operator. `sweep`: afterwards, so that deletions never wait; objects that remained while the operator was down are deleted at its
+   * next start, after a GET of the primary has returned 404 or another UID. After a restart, only the name, namespace, and UID of a deleted primary
+   * are known, so external dependents with `delete`, a `cleanup` function of the reconciler, custom `delete` functions, and `heldForCleanup` require
+   * the finalizer. Default: `finalizer`, because the cleanup can then read the primary
    *
    * @example defineController({ name: "mirror", workflow, cleanupPolicy: "sweep" })
    */
   readonly cleanupPolicy?: "finalizer" | "sweep" | undefined;
   /**
-   * Whether this controller cleans up primaries that are being deleted, have its finalizer and do not match its selector. Only one
-   * instance may be responsible for them: where instances share the finalizer and select different primaries (shards), the others would clean up
-   * what is theirs. Needs a selector. Default: false, since another instance may select them; they are reported
+   * Whether this controller cleans up terminating primaries that have its finalizer but do not match its selector. Enable this in a single instance:
+   * where instances share the finalizer and select different primaries (shards), the others would clean up primaries of that instance. Requires a
+   * selector. Default: false, because another instance may select them; they are reported
    *
    * @example defineController({ name: "webpage", workflow, labelSelector: "!paused", cleanUpUnselected: true })
    */
   readonly cleanUpUnselected?: boolean | undefined;
   /**
-   * After how long a primary that is being deleted is released although its cleanup has not succeeded: its finalizer is removed, and a log line
-   * and an Event name what may be left. Default: never, since what is left costs money or holds data, and nothing finds it again
+   * The time in milliseconds after which a terminating primary is released although its cleanup has not succeeded: its finalizer is removed, and a
+   * log line and an Event list what may remain. Default: never, because remaining objects may cost money or hold data, and no client finds them again
    *
    * @example cleanupTimeoutMs: 3_600_000
    */
   readonly cleanupTimeoutMs?: number;
   /**
-   * After how long an Event `Stalled` says what a primary waits for that has not become ready, or has not been cleaned up; 0 for never. Raise it
-   * if that takes longer as a rule, as for a database that is restored. Default: 600,000 (10 minutes), so that nothing hangs silently
+   * The time in milliseconds after which a `Stalled` Event reports what a primary waits for that has not become ready, or has not been cleaned up; 0
+   * to disable. Increase it if that usually takes longer, for example to restore a database. Default: 600,000 (10 minutes), so that no primary hangs
+   * silently
    *
    * @example stalledAfterMs: 3_600_000
    */
   readonly stalledAfterMs?: number;
   /**
-   * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
-   * given. They are written as a field manager of their own, beside what the reconciler writes.
+   * Whether the runtime manages conditions in the status of the primaries: `Ready`, and one for each dependent that is not ready. They are applied by
+   * a separate field manager, independent of the reconciler's status. Default: no conditions
    */
   readonly statusConditions?: "managed" | undefined;
   /**
-   * What the types of these conditions begin with: with `Backup`, `BackupReady` stands for `Ready`. For a controller beside another one of the same
-   * kind, in this operator or another one, as both would write `Ready` in turns. Default: nothing
+   * A prefix for the types of these conditions: with `Backup`, `Ready` becomes `BackupReady`. Required if another controller, in this or another
+   * operator, reconciles the same kind, because both would overwrite `Ready`. Default: none
    *
    * @example conditionPrefix: "Backup"
    */
   readonly conditionPrefix?: string | undefined;
-  /** Whether primaries are written by server-side apply. False: by JSON patches of what changed. Default: true */
+  /** Whether primaries are written by server-side apply. If false, they are written by JSON patches of the changes. Default: true */
   readonly serverSideApply?: boolean;
-  /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
+  /** Index functions for `context.primaries.byIndex`, by the name of the index. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
 }
 
-/** Returns the values under which an index finds a primary. */
+/** Returns the index values of a primary. */
 export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;
 
-/** Returns the name of a controller, and the names that it had in earlier versions. */
+/** Returns the current name of a controller, followed by its former names. */
 export function namesOf({
   name,
   formerNames = [],
@@ -141,16 +142,16 @@ export function namesOf({
   return [name, ...formerNames];
 }
 
-/** Returns the field managers of earlier versions: those of former names, unless one field manager is stated for all names. */
+/** Returns the field managers of earlier versions: the former names, unless `fieldManager` is set, which then applied to all names. */
 export function formerManagersOf({ formerNames = [], fieldManager }: ControllerDefinition): readonly string[] {
   return fieldManager === undefined ? formerNames : [];
 }
 
-/** The field managers of a controller, and of its former names. */
+/** Field managers of a controller under its current and former names. */
 export interface ManagerNames {
   readonly own: string;
   readonly former: readonly string[];
-  /** Those that apply the conditions in the status; absent if the controller keeps none. */
+  /** Field managers that apply the conditions; absent if the controller manages none. */
   readonly conditions?: { readonly own: string; readonly former: readonly string[] };
 }
 
@@ -162,7 +163,7 @@ export function managersOf(definition: ControllerDefinition): ManagerNames {
   return { own, former, conditions: { own: conditionsManagerOf(own), former: former.map(conditionsManagerOf) } };
 }
 
-/** Returns the field manager that applies conditions where the reconciler returns no status. */
+/** Returns the field manager that applies conditions if the reconciler returns no status. */
 export function conditionsManagerOf(fieldManager: string): string {
   return `${fieldManager}-conditions`;
 }
@@ -177,24 +178,27 @@ export function fieldManagersOf(definition: ControllerDefinition): readonly stri
   return [...new Set([own, ...ofConditions, ...ofDependents])];
 }
 
-/** Returns the field managers whose fields on the objects of dependents are the controller's: of its earlier versions, and of the operator that it replaces. */
+/**
+ * Returns the field managers whose fields on dependents the controller takes over: those of its earlier versions, and of the operator that it
+ * replaces.
+ */
 export function takenManagersOf(definition: ControllerDefinition): readonly string[] {
   return [...new Set([...formerManagersOf(definition), ...(definition.formerFieldManagers ?? [])])];
 }
 
-/** Returns the dependents of all workflows of a controller, those of its own first. */
+/** Returns the dependents of all workflows of a controller, starting with its own workflow. */
 export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition): readonly DependentDefinition[] {
   return [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);
 }
 
-/** Returns the finalizer that a controller puts on objects of a kind, as JOSDK names it. */
+/** Returns the default finalizer for a kind, named as in JOSDK. */
 export function defaultFinalizerOf({ plural, group }: ResourceDefinition): string {
-  // Finalizers have to be qualified by a domain, which the core group and groups without a dot are not.
+  // Finalizers must be qualified with a domain. The core group and groups without a dot are no domains.
   const qualified = group === "" ? plural : `${plural}.${group}`;
   return qualified.includes(".") ? `${qualified}/finalizer` : `${qualified}.gen-operator.dev/finalizer`;
 }
 
-/** Returns the finalizer that primaries of a controller may get; undefined if it needs none. */
+/** Returns the finalizer that the controller adds to primaries; undefined if it needs none. */
 export function finalizerOf(definition: ControllerDefinition): string | undefined {
   const { workflow, reconciler, onAllEvents = false, cleanupPolicy } = definition;
   if (onAllEvents || cleanupPolicy === "sweep") return undefined;
@@ -206,31 +210,31 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
-/** Returns the name of the finalizer of a controller, whether or not it needs one. */
+/** Returns the name of a controller's finalizer, even if it needs none. */
 export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
   return finalizer ?? defaultFinalizerOf(workflow.primary);
 }
 
-/** Returns the types of the conditions that the runtime keeps for a controller, if it keeps any; those of former names of dependents are over. */
+/** Returns the condition types that the runtime may have written for a controller, including those of former names of dependents. */
 export function keptConditionsOf({ workflow, conditionPrefix }: ControllerDefinition): ConditionTypes {
   const names = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
   return conditionTypesOf(names, conditionPrefix);
 }
 
-/** The finalizer of a controller, and when primaries have it. */
+/** The finalizer of a controller, and which primaries have it. */
 export interface PrimaryFinalizer {
   readonly name: string;
   /** Finalizers of earlier versions, and of the operator that this one replaces. */
   readonly former: readonly string[];
   /** Whether primaries may get it. */
   readonly isUsed: boolean;
-  /** Whether each primary has it: only the reconciler knows what its cleanup() is for. */
+  /** Whether every primary gets it: the reconciler has a cleanup() function, whose purpose the runtime does not know. */
   readonly isAlways: boolean;
-  /** Whether it is removed from a primary that lives, once nothing needs it. */
+  /** Whether it is removed from a primary that is not being deleted, once nothing needs it. */
   readonly isReleased: boolean;
 }
 
-/** What follows from a definition for every reconcile. */
+/** Values derived from a definition, for every reconcile. */
 export interface ResolvedDefinition {
   readonly finalizer: PrimaryFinalizer;
   /** The dependents of all workflows. */
@@ -261,7 +265,7 @@ function finalizerSettingsOf(definition: ControllerDefinition): PrimaryFinalizer
   return { name: finalizerNameOf(definition), former: formerFinalizers, isUsed, isAlways, isReleased };
 }
 
-/** Returns those of the finalizers of an object that are the controller's, its former ones included. */
+/** Returns the finalizers of an object that belong to the controller, including its former ones. */
 export function ownFinalizersOn({ name, former }: PrimaryFinalizer, { metadata }: KubernetesObject): readonly string[] {
   return metadata.finalizers?.filter((each) => each === name || former.includes(each)) ?? [];
 }

@@ -35,13 +35,13 @@ export class LateWrites {
     this.#ends.set(uid, { end: this.#clock.now() + LATE_MS, writer });
   }
 
-  /** Records a primary without a finalizer so far, so that no previous process has created anything for it. */
+  /** Records a primary that has had no finalizer so far: no previous process has created anything for it. */
   noteNew({ metadata: { uid = "" } }: KubernetesObject): void {
     if (this.#clock.now() < this.#othersEnd) this.#new.add(uid);
     else this.#new.clear();
   }
 
-  /** Returns the time until no write for a primary can be executed any more, or 0. */
+  /** Returns the time until no aborted write for a primary can be executed any more, in milliseconds, or 0. */
   remainingMs({ metadata: { uid = "" } }: KubernetesObject): number {
     const end = Math.max(this.#ends.get(uid)?.end ?? 0, this.#new.has(uid) ? 0 : this.#othersEnd);
     return Math.max(0, end - this.#clock.now());
@@ -53,5 +53,5 @@ export class LateWrites {
   }
 }
 
-/** The writes of all operators of this process. */
+/** Aborted writes of all operators in this process. */
 export const lateWrites = new LateWrites({ startedAt: 0 });

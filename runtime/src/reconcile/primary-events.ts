@@ -1,4 +1,4 @@
-// Events at primaries: the result of a reconcile, a pause, a wait for a watch, and primaries that do not become ready or cannot be deleted.
+// Events about primaries: results of reconciles, pauses, waits for watches, and primaries that do not become ready or cannot be deleted.
 import { hasFinalizer } from "../apply/resource-operations.js";
 import { type EventSink, type Reporter, type WaitingPrimary, report } from "../base/activity.js";
 import { type ApiError, findError } from "../base/errors.js";
@@ -19,7 +19,7 @@ import { statusConditionsOf } from "./status-conditions.js";
 // The API server rejected the object itself: bad request, too large, invalid.
 const REFUSALS: readonly number[] = [400, 413, 422];
 
-/** Records that a reconcile had an object rejected, or pruned objects. */
+/** Records that the API server rejected an object in a reconcile, or that objects were pruned. */
 export function recordReconcile(
   events: EventSink,
   about: KubernetesObject | undefined,
@@ -33,7 +33,7 @@ export function recordReconcile(
       events.record({ controller, about }, { reason: "Pruned", action: "Delete", note: `${name}: ${outcome.because}` });
 }
 
-/** Reports why a primary is not reconciled yet: a watch of its secondaries has not begun. */
+/** Reports that a primary is not reconciled yet, because a watch of its secondaries has not started. */
 export function recordWait(about: KubernetesObject, reason: string, { controller, logger, events }: Reporter): void {
   const note = `not reconciled yet: waiting for the watch of a secondary: ${reason}`;
   logger.info({ controller, primary: keyOf(about.metadata) }, note);
@@ -53,23 +53,23 @@ export function recordPause(
   events.record({ controller, about }, { reason: "Paused", action: "Pause", note: message });
 }
 
-// Stalled primaries: no primary waits silently. After some time, an Event says what it waits for.
+// Stalled primaries: after some time, an Event reports what a primary waits for, so that no primary waits silently.
 
-/** Longer than most rollouts take, and shorter than what Kubernetes itself calls stalled (`progressDeadlineSeconds`). */
+/** Longer than most rollouts take, and shorter than Kubernetes' own limit (`progressDeadlineSeconds`). */
 const DEFAULT_STALLED_MS = 600_000;
-/** The API server forgets Events after an hour. */
+/** Must be shorter than the TTL of Events in the API server, which is an hour. */
 const STALLED_REPEAT_MS = 1_800_000;
 const STALLED_CHECK_MS = 60_000;
 
 interface StalledPrimariesOptions {
   readonly controller: string;
-  /** The time until an Event is recorded; 0 for never. Default: 10 minutes */
+  /** The time until an Event is recorded, in milliseconds; 0 to disable. Default: 10 minutes */
   readonly afterMs?: number | undefined;
   readonly clock: Clock;
   readonly events: EventSink;
   /** Returns a primary from the cache. */
   find(key: ObjectKey): KubernetesObject | undefined;
-  /** Tells whether a primary has a finalizer of the controller. */
+  /** Reports whether a primary has a finalizer of the controller. */
   isHeld(primary: KubernetesObject): boolean;
 }
 
@@ -94,11 +94,11 @@ export class StalledPrimaries {
   }
 
   onReconciled({ primary, kind, workflow, error, isEnded, isNamespaceTerminating }: ReconcileEvent): void {
-    // In-progress reconciles may end after the stop.
+    // Reconciles in progress may end after the stop.
     if (isEnded === true || this.#afterMs === 0 || this.#isClosed) return;
     const isCleanup = kind === "cleanup";
     const isReady = error === undefined && !isCleanup && workflow?.isReady !== false;
-    // After a cleanup that has succeeded the primary is forgotten.
+    // A primary is dropped after its cleanup has succeeded.
     if (isReady || isNamespaceTerminating === true) return this.forget(primary);
     const facts = { workflow, error, isCleanup, before: [], generation: undefined, now: new Date() };
     const message = statusConditionsOf(facts)[0]?.message ?? "";
@@ -143,7 +143,7 @@ export class StalledPrimaries {
     const { controller, events, isHeld } = this.#options;
     waiting.dueAt = now + STALLED_REPEAT_MS;
     const isDeleted = isTerminating(primary);
-    // A paused primary has its own Event; finalizers of other controllers are not our concern.
+    // Paused primaries have an Event of their own, and finalizers of other controllers are not reported.
     if (isPaused(primary.metadata) || (isDeleted && !isHeld(primary))) return;
     const seconds = Math.round((now - waiting.since) / 1_000);
     const time = seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
@@ -153,7 +153,7 @@ export class StalledPrimaries {
   }
 }
 
-// Stuck primaries: no reconcile reports them, because the selector excludes them or they were deleted.
+// Stuck primaries, which no reconcile reports, because they do not match the selector or were deleted.
 
 // Another instance may be cleaning up, and watches may lag behind.
 const SETTLE_MS = 5_000;
@@ -163,44 +163,47 @@ const RESPONSIBLE_CHECK_MS = 300_000;
 
 interface StuckPrimariesOptions extends Reporter {
   readonly definition: ResourceDefinition;
-  /** Absent if the controller has none. */
+  /** Undefined if the controller has none. */
   readonly finalizer: string | undefined;
-  /** The selector of primaries; absent if all are selected. */
+  /** The selector of primaries; undefined if all are selected. */
   readonly selector: string | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Cleans up an unselected primary that is being deleted; absent unless the controller has `cleanUpUnselected`. */
+  /** Cleans up a terminating primary that does not match the selector; undefined unless the controller has `cleanUpUnselected`. */
   readonly cleanUp?: ((primary: KubernetesObject) => void) | undefined;
-  /** Lists the metadata of all primaries in the namespaces of the controller, selected or not, in pages. */
+  /** Lists the metadata of all primaries in the controller's namespaces, in pages, whether or not they match the selector. */
   list(signal: AbortSignal): AsyncIterable<readonly KubernetesObject[]>;
-  /** Tells whether a primary is selected, or may be: its namespace is not synced. */
+  /** Reports whether a primary matches the selector, or may match it because its namespace is not synced. */
   isSelected(primary: KubernetesObject): boolean;
-  /** Tells whether the API server confirms that a primary was deleted. */
+  /** Reports whether the API server confirms the deletion of a primary. */
   isGone(primary: KubernetesObject, signal: AbortSignal): Promise<boolean>;
-  /** Returns the names of the objects of a primary that only the operator deletes, and that are not being deleted. */
+  /** Returns the names of a primary's objects that only the operator deletes, and that are not being deleted. */
   leftOf(primary: KubernetesObject): readonly string[];
-  /** Returns the unknown primaries that such objects are linked to. */
+  /** Returns the unknown primaries to which such objects are linked. */
   linked(): readonly KubernetesObject[];
 }
 
-/** Reports unselected primaries whose deletion waits for our finalizer, and objects of primaries that were deleted without a cleanup. */
+/**
+ * Reports unselected primaries whose deletion is blocked by this controller's finalizer, and objects of primaries that were deleted without a
+ * cleanup.
+ */
 export class StuckPrimaries {
   readonly #options: StuckPrimariesOptions;
-  /** Unselected primaries that are being deleted and have the finalizer, by UID. */
+  /** Terminating unselected primaries that have the finalizer, by UID. */
   readonly #unselected = new Map<string, { readonly primary: KubernetesObject; isReported: boolean }>();
   /** Primaries that were deleted without a cleanup, by UID. */
   readonly #left = new Map<string, KubernetesObject>();
   #next: { readonly dueAt: number; readonly cancel: () => void } | undefined;
   #nextMs = FIRST_CHECK_MS;
   #isChecking = false;
-  /** Whether an unselected primary has the finalizer and is not being deleted: no watch shows its deletion, so keep checking. */
+  /** Whether to keep checking: an unselected primary that has the finalizer may be deleted later, which no watch reports. */
   #mayFollow = false;
 
   constructor(options: StuckPrimariesOptions) {
     this.#options = options;
   }
 
-  /** All reported primaries with the reasons. */
+  /** All reported primaries, with the reasons. */
   get all(): readonly WaitingPrimary[] {
     const { leftOf } = this.#options;
     const waiting = [...this.#unselected.values()].filter(({ isReported }) => isReported);
@@ -214,7 +217,7 @@ export class StuckPrimaries {
     ];
   }
 
-  /** Finds primaries that were stuck before the start. Call when this replica leads. */
+  /** Finds primaries that were stuck before the start. Call it once this replica leads. */
   async start(): Promise<void> {
     if (this.#options.finalizer === undefined) return;
     const linked = new Map(this.#options.linked().map((primary) => [primary.metadata.uid, primary]));
@@ -228,7 +231,7 @@ export class StuckPrimaries {
   }
 
   /**
-   * Called when a primary has left the watch. `isReleased`: its cleanup has ended; `external` returns the names of resources that may be left outside
+   * Called when a primary has left the watch. `isReleased`: its cleanup has ended. `external` returns the names of resources that may remain outside
    * Kubernetes.
    */
   onDeleted(primary: KubernetesObject, facts: { isReleased: boolean; external: () => readonly string[] }): void {
@@ -236,7 +239,7 @@ export class StuckPrimaries {
     const { uid, deletionTimestamp } = primary.metadata;
     if (finalizer === undefined || uid === undefined || facts.isReleased) return;
     const isMarked = hasFinalizer(primary, finalizer);
-    // The API server deletes nothing that has a finalizer: the object has only lost what the watch selects.
+    // The API server does not delete an object with finalizers: the object only stopped matching the selector.
     if (isMarked && deletionTimestamp === undefined) {
       if (selector !== undefined) this.#schedule(FIRST_CHECK_MS);
       return;
@@ -322,7 +325,7 @@ export class StuckPrimaries {
   async #reportLeft(primary: KubernetesObject, external: readonly string[]): Promise<void> {
     const { clock, signal, isGone, leftOf, logger, controller, finalizer, selector } = this.#options;
     try {
-      // The deletion event has the finalizers of the previous state.
+      // The deletion event contains the finalizers of the previous state.
       if (!(await isGone(primary, signal))) {
         if (finalizer !== undefined && selector !== undefined && hasFinalizer(primary, finalizer))
           this.#schedule(SETTLE_MS);

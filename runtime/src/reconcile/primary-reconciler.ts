@@ -42,7 +42,7 @@ import type { ConditionFacts } from "./status-conditions.js";
 import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns } from "./workflow-runs.js";
 
 /**
- * Runs one reconcile of a primary: finalizer, workflow, the reconciler of the user, its writes and its error status (JOSDK's
+ * Executes one reconcile of a primary: its finalizer, the workflow, the user's reconciler, its writes, and its error status (JOSDK's
  * ReconciliationDispatcher).
  */
 export class PrimaryReconciler implements PrimaryRunner {
@@ -52,7 +52,7 @@ export class PrimaryReconciler implements PrimaryRunner {
   readonly #resolved: ResolvedDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #write: PrimaryWrite;
-  /** Absent without statusConditions: managed. */
+  /** Undefined without `statusConditions: managed`. */
   readonly #statusWriter: StatusWriter | undefined;
   readonly #ownFields: OwnFields;
   readonly #readInputs: InputReader | undefined;
@@ -138,7 +138,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     if (isCleanup) await this.cleanups.end(attempt);
     await this.#keepConditions(attempt);
     this.#ownFields.end(object);
-    // A write that ran out of time may still take effect, so the next reconcile must not run beside it.
+    // A write that exceeded the timeout of its step may still take effect, so the next reconcile must not run concurrently.
     const { lingering = [], result } = attempt.runs ?? {};
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
@@ -153,8 +153,8 @@ export class PrimaryReconciler implements PrimaryRunner {
   }
 
   /**
-   * Cleans up a primary that is being deleted and is not selected. Resolves with the time until the next attempt: 0 if the primary is deleted, or if
-   * this controller is not responsible for it.
+   * Cleans up a terminating primary that does not match the selector. Resolves with the time until the next attempt in milliseconds: 0 if the primary
+   * was deleted or this controller is not responsible for it.
    */
   async cleanUpUnselected({ metadata }: KubernetesObject, context: CleanupContext): Promise<number> {
     const { target, sender } = this.#write;
@@ -194,7 +194,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     const isMade = isNeeded && this.workflows.hasAnyToCleanUp(entry.object);
     if (isUnmarked && !isMade) this.#dependencies.lateWrites.noteNew(entry.object);
     const primary = isNeeded ? await this.#putFinalizer(attempt) : entry.object;
-    // The primary was deleted or replaced: there will be an event.
+    // The primary was deleted or replaced; an event follows.
     if (primary === undefined) return;
     const runs = this.#prepare(primary, attempt);
     try {
@@ -207,7 +207,7 @@ export class PrimaryReconciler implements PrimaryRunner {
       }
       await this.#releaseFinalizers(runs, attempt);
     } catch (error) {
-      // After an abort, another replica may be in charge, so nothing may be written.
+      // After an abort, another replica may lead, so nothing may be written.
       if (scope.signal.aborted) throw error;
       if (attempt.isGone === true) return;
       attempt.error = error;
@@ -223,7 +223,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     return putFinalizer(write, this.#dependencies.resources.within(write.cause), entry);
   }
 
-  /** Returns the function that adds the finalizer, once, before the first write of an object that needs it. */
+  /** Returns a function that adds the finalizer, once, before the first write of an object that needs it. */
   #finalizerGuard(primary: KubernetesObject, attempt: Attempt): (() => Promise<KubernetesObject>) | undefined {
     if (this.#write.finalizer === undefined || isTerminating(primary)) return undefined;
     if (!this.#lacksFinalizer(primary)) return () => Promise.resolve(primary);
@@ -244,13 +244,13 @@ export class PrimaryReconciler implements PrimaryRunner {
       }));
   }
 
-  /** Removes finalizers that nothing needs any more, so that a later deletion does not wait for an operator that is down. */
+  /** Removes finalizers that are no longer needed, so that a later deletion does not have to wait for the operator. */
   async #releaseFinalizers(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
     const { scope, write } = attempt;
     const { name, former: formerNames } = this.finalizer;
     const primary = this.#dependencies.primaries.get(scope.key)?.object;
     if (primary === undefined || isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
-    // Objects that are not ready may not be protected by the finalizer of this controller yet.
+    // Objects that are not ready may not be protected by this controller's finalizer yet.
     const former = runs.result?.isReady === false ? [] : formerNames.filter((each) => hasFinalizer(primary, each));
     const own = (await this.#isReleased(primary, runs, attempt)) ? [name] : [];
     if (former.length + own.length === 0) return;
@@ -258,7 +258,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     await this.#dependencies.resources.within(write.cause).removeFinalizers(primary, [...former, ...own]);
   }
 
-  /** Reports whether a primary that is not being deleted has the finalizer, and nothing needs it. */
+  /** Reports whether a primary that is not being deleted has the finalizer although nothing needs it. */
   async #isReleased(primary: KubernetesObject, runs: WorkflowRuns, { outcome }: Attempt): Promise<boolean> {
     const { isReleased, name } = this.finalizer;
     if (!isReleased || !hasFinalizer(primary, name)) return false;
@@ -273,7 +273,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     const { object } = scope.entry;
     if (this.#statusWriter === undefined || scope.signal.aborted || scope.isPrimaryDeleted) return;
     if (outcome.isFinalizerRemoved && this.#hasOnlyOwnFinalizers(object)) return;
-    // A write would put a primary that is not selected into the cache.
+    // A write would add an unselected primary to the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
       const found = { stated, facts: this.#factsOf(attempt) };
@@ -285,14 +285,14 @@ export class PrimaryReconciler implements PrimaryRunner {
     }
   }
 
-  // The removal of the last finalizer deletes the primary.
+  // Removing the last finalizer deletes the primary.
   #hasOnlyOwnFinalizers(primary: KubernetesObject): boolean {
     return ownFinalizersOn(this.finalizer, primary).length === primary.metadata.finalizers?.length;
   }
 
   #factsOf({ scope, outcome, error, postponed, isPaused, runs }: Attempt): ConditionFacts {
     const isCleanup = outcome.kind === "cleanup";
-    // A condition about the write loop of the conditions would itself be reverted.
+    // A condition that reports the write loop of the conditions would itself be reverted.
     const isTold = ({ paths }: PostponedWrite) =>
       paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
     const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
@@ -303,7 +303,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     return { workflow: runs?.result, error, isCleanup, postponed: loops, isPaused, ...own };
   }
 
-  /** Runs the workflow, unless the reconciler invokes it, and then the function of the reconciler; returns its control. */
+  /** Runs the workflow, unless the reconciler invokes it, and then the reconciler's function. Returns its control. */
   async #call<Control extends object>(
     kind: "reconcile" | "cleanup",
     runs: WorkflowRuns,
@@ -322,7 +322,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     const hasFunction = reconciler?.[kind] !== undefined;
     const isInvoked = definition.invocation === "explicit" && hasFunction;
     const workflow = isInvoked ? undefined : await runs.run(kind);
-    // With exceptions: result, the function gets the errors of dependents.
+    // With `exceptions: result`, the function receives the errors of dependents.
     if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) {
       if (hasFunction && kind === "reconcile") this.#hintAtErrorStatus(attempt);
       throw workflow.error;
@@ -333,7 +333,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
-  // Logged once: a status that only reconcile() returns is not updated after failures.
+  // Logged once: a status that only reconcile() returns is not updated after failures of the workflow.
   #hintAtErrorStatus({ scope: { logger, signal } }: Attempt): void {
     const hasErrorStatus = this.#definition.reconciler?.updateErrorStatus !== undefined;
     if (hasErrorStatus || this.#isErrorStatusHinted || signal.aborted) return;
@@ -386,7 +386,7 @@ export class PrimaryReconciler implements PrimaryRunner {
       await writePrimary(whole ?? write, { ...wanted, status: both ?? alone }, note);
     } catch (error) {
       if (both === undefined || !isStatusReached || !isConditionsError(error)) throw error;
-      // Conditions that the API server rejects must not prevent the write of the status. Their own write reports the error.
+      // Conditions that the API server rejects must not prevent the write of the status. Their separate write reports the error.
       await writePrimary(write, { primary: wanted.primary, status: alone }, note);
     }
     if (status !== undefined && !isPostponed) attempt.status = status;
@@ -394,11 +394,11 @@ export class PrimaryReconciler implements PrimaryRunner {
 
   #prepare(primary: KubernetesObject, attempt: Attempt): WorkflowRuns {
     const { scope } = attempt;
-    // The response to a write is the object in the cache, which is not frozen yet.
+    // The response to a write is the cached object, which is not frozen yet.
     deepFreeze(primary);
     const guard = this.#finalizerGuard(primary, attempt);
     const given = this.#reads.observe(primary, scope);
-    // From then on, functions get the primary with its finalizer.
+    // From then on, user functions receive the primary with its finalizer.
     const put = guard && (async () => this.#reads.observe(await guard(), scope));
     return (attempt.runs = new WorkflowRuns(this.workflows, given, scope, put));
   }
@@ -409,7 +409,7 @@ function isRetried(control: ErrorControl<object> | undefined): boolean {
   return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
 }
 
-/** Logs that updateErrorStatus() or its write failed. The error of the reconcile itself is logged where it is retried. */
+/** Logs that updateErrorStatus() or the write of its status failed. The error of the reconcile is logged where it is retried. */
 function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boolean): void {
   const { logger, retry } = scope;
   const what = "the status could not report the error";
@@ -421,8 +421,8 @@ function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boole
   logger.debug({}, message);
 }
 
-// The inputs of a controller: metadata of the primary that its functions read, so that a change of it causes a reconcile, although it makes no new
-// generation. ReadObserver finds metadata that functions read and that is no input.
+// Inputs of a controller: metadata of the primary that its functions read. A change of them causes a reconcile, although it does not increment the
+// generation. ReadObserver detects reads of metadata that is not listed as an input.
 
 /** Returns a digest of the inputs of a controller. */
 type InputReader = (entry: DecodedResource) => string;
@@ -430,26 +430,32 @@ type InputReader = (entry: DecodedResource) => string;
 type Member = "labels" | "annotations";
 type KeySet = Pick<ReadonlySet<string>, "has">;
 
-// Annotations for bookkeeping of clients and of the runtime. They are inputs only if their keys are listed.
+// Bookkeeping annotations of clients and of the runtime. They are inputs only if their keys are listed.
 const BOOKKEEPING =
   /^(?:kubectl\.kubernetes\.io\/last-applied-configuration$|control-plane\.alpha\.kubernetes\.io\/leader$|gen-operator\.dev\/)/;
 const KEYED = /^metadata\.(labels|annotations)(?:\['([^']+)'\])?$/;
 
-/** Publishes reads of a label or an annotation of the primary that is no input: the `controller`, the `input`, and the key of the `primary`. */
+/**
+ * Published when a function reads a label or an annotation of the primary that is not an input: the `controller`, the `input`, and the key of the
+ * `primary`.
+ */
 const unlistedReadChannel = channel("gen-operator.unlisted-read");
 
-/** Validates an input, for users without a type checker. */
+/** Validates an input, for users without type checking. */
 export function isInput(input: unknown): input is PrimaryInput {
   return typeof input === "string" && (input === "metadata.ownerReferences" || keyedInputOf(input) !== undefined);
 }
 
-/** Returns the member that an input names, and the key if it names one; undefined for `metadata.ownerReferences`. */
+/** Returns the metadata field of an input, and the key if it has one; undefined for `metadata.ownerReferences`. */
 function keyedInputOf(input: string): { readonly member: Member; readonly key: string | undefined } | undefined {
   const [, member, key] = KEYED.exec(input) ?? [];
   return member === undefined ? undefined : { member: member as Member, key };
 }
 
-/** Creates the reader of inputs; undefined if there are none. `appliedTo` returns the keys that the controller itself applied to a primary. */
+/**
+ * Creates the function that computes the digest of inputs; undefined if there are none. `appliedTo` returns the keys that the controller itself
+ * applied to a primary.
+ */
 function inputReaderOf(
   inputs: readonly PrimaryInput[] = [],
   appliedTo: (entry: DecodedResource) => { readonly [member in Member]: KeySet },
@@ -459,14 +465,14 @@ function inputReaderOf(
   return (entry) => {
     const applied = appliedTo(entry);
     const text = JSON.stringify(parts.map((read) => read(entry.object.metadata, applied)));
-    // One digest is kept for each primary.
+    // A digest is kept for every primary, so long values are hashed.
     return text.length <= 32 ? text : hash("sha1", text, "base64");
   };
 }
 
 type PartReader = (metadata: ObjectMeta, applied: { readonly [member in Member]: KeySet }) => unknown;
 
-// Values that the controller itself applied are no input. Another client that changes such a value becomes the owner of the key.
+// Values that the controller itself applied are no inputs. Another client that changes such a value becomes the owner of the key.
 function partOf(input: PrimaryInput): PartReader {
   const keyed = keyedInputOf(input);
   if (keyed === undefined) return ({ ownerReferences }) => ownerReferences;
@@ -480,18 +486,18 @@ function partOf(input: PrimaryInput): PartReader {
 
 type Note = (input: string) => void;
 
-/** Finds reads of metadata that is no input of the controller, while a tool subscribes to them. Without a subscriber it costs nothing. */
+/** Detects reads of metadata that is not an input of the controller, while a tool subscribes to the channel. Without a subscriber it has no cost. */
 class ReadObserver {
   readonly #definition: ControllerDefinition;
   readonly #known = new Set<string>();
-  /** The observed primaries, by the objects that functions get in their place. */
+  /** The observed primaries, by the objects passed to user functions in their place. */
   readonly #originals = new WeakMap<KubernetesObject, KubernetesObject>();
 
   constructor(definition: ControllerDefinition) {
     this.#definition = definition;
   }
 
-  /** Returns the object that functions get for a primary: the primary itself, unless a tool subscribes. */
+  /** Returns the object to pass to user functions: the primary itself, unless a tool subscribes. */
   observe(
     primary: KubernetesObject,
     { key, logger }: { readonly key: string; readonly logger: Logger },
@@ -511,7 +517,7 @@ class ReadObserver {
     return observed;
   }
 
-  /** Returns the primary for an object that functions got. */
+  /** Returns the primary for an object that was passed to user functions. */
   originalOf(given: KubernetesObject): KubernetesObject {
     return this.#originals.get(given) ?? given;
   }
@@ -526,7 +532,7 @@ class ReadObserver {
     return Object.freeze({ ...primary, metadata: Object.freeze(metadata) });
   }
 
-  /** Returns the getter of a member; undefined if the whole member is an input. */
+  /** Returns the getter of a metadata field; undefined if the whole field is an input. */
   #observedMember(member: Member, values: { readonly [key: string]: string } | undefined, note: Note) {
     const { inputs = [] } = this.#definition;
     const whole = `metadata.${member}` as const;

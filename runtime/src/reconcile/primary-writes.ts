@@ -1,6 +1,6 @@
-// The writes of a controller to its primaries: the finalizer, the resource, the status and its conditions. Each one states the UID, so that a deleted
-// primary is not re-created. (An apply to the status subresource of a custom resource ignores the UID: a re-created primary gets its own status a
-// moment later.) OwnFields detects that another client overwrites what was written.
+// Writes of a controller to its primaries: the finalizer, the resource, the status, and the conditions in it. Every write contains the UID, so that a
+// deleted primary is not re-created. (The API server ignores the UID in an apply to the status subresource of a custom resource: a re-created primary
+// gets its own status shortly afterwards.) OwnFields detects that another client overwrites what the controller wrote.
 import {
   KindOperations,
   type ResourceOperations,
@@ -45,16 +45,16 @@ type WithStatus = KubernetesObject & { readonly status?: unknown };
 export interface PrimaryWrite {
   readonly target: WriteTarget;
   readonly sender: Sender;
-  /** False: by JSON patches of the changes. */
+  /** If false, writes are JSON patches of the changes. */
   readonly serverSideApply: boolean;
   /** Undefined if the controller needs no finalizer. */
   readonly finalizer: string | undefined;
-  /** The types of the conditions that an apply of the status has to repeat. */
+  /** Condition types that an apply of the status has to repeat. */
   readonly conditionTypes?: ReadonlySet<string> | undefined;
   readonly cause?: WriteCause | undefined;
 }
 
-/** Creates the cause of the writes of one reconcile. */
+/** Returns the cause of all writes of one reconcile. */
 export function causeOf(
   { signal, logger, entry: { object: primary }, reasons }: ReconcileScope,
   ownFields: OwnFields,
@@ -63,9 +63,9 @@ export function causeOf(
   return { signal, logger, primary, onWritten: ownFields.note.bind(ownFields, primary), followsEvent };
 }
 
-/** The writes that a reconciler returned. */
+/** The writes requested by a reconciler. */
 export interface WantedPrimary {
-  /** In the state that the reconciler was called with. */
+  /** The state that the reconciler was called with. */
   readonly primary: KubernetesObject;
   readonly resource?: object | undefined;
   readonly status?: object | undefined;
@@ -80,14 +80,14 @@ interface WrittenPart {
   readonly postponed?: PostponedWrite;
 }
 
-/** Adds the finalizer to a primary. Returns the new state, or undefined if the primary is deleted or being deleted. */
+/** Adds the finalizer to a primary. Returns the new state; undefined if the primary was or is being deleted. */
 export async function putFinalizer(
   write: PrimaryWrite,
   resources: ResourceOperations,
   entry: DecodedResource,
 ): Promise<KubernetesObject | undefined> {
   const { object } = entry;
-  // An apply of the finalizer alone would remove the other fields that this field manager has applied.
+  // An apply of only the finalizer would remove the other fields that this field manager has applied.
   const isPatched = !write.serverSideApply || ownedBy(entry, write.sender.fieldManager) !== undefined;
   try {
     const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
@@ -115,7 +115,7 @@ export async function writePrimary(
   const { target, serverSideApply } = write;
   const { primary, resource, status, version } = wanted;
   if (target.cache.get(keyOf(primary.metadata))?.object.metadata.uid !== primary.metadata.uid) return;
-  // Without a status subresource the status is an ordinary field, and an apply must contain all fields.
+  // Without a status subresource, the status is an ordinary field, and an apply has to contain all fields.
   const isWhole = serverSideApply && resource !== undefined && !target.definition.hasStatusSubresource;
   const isChanged = async (written: Promise<ResourceWrite>): Promise<boolean> => {
     try {
@@ -143,7 +143,7 @@ export async function writePrimary(
   }
 }
 
-// If the kind has a status subresource, the API server ignores a status in other writes.
+// If the kind has a status subresource, the API server ignores the status in other writes.
 function checkStored({ definition }: WriteTarget, status: object = {}, written: ResourceWrite): ResourceWrite {
   const { metadata, status: stored } = written.object as WithStatus;
   const isEmpty = Object.values(status).every((value) => value === undefined || value === null);
@@ -179,7 +179,7 @@ async function writeResource(
     const desired = { ...fields, ...whole, metadata: { ...stated, ...identityOf(primary), ...kept } };
     return checkStored(target, whole.status, await operations.apply(desired));
   }
-  // A resourceVersion of the reconciler becomes part of the patch, and causes a conflict if it is outdated.
+  // A resourceVersion returned by the reconciler becomes part of the patch, and causes a conflict if it is outdated.
   const { status: _5, ...before } = primary as WithStatus;
   const after = { apiVersion: before.apiVersion, kind: before.kind, ...fields, metadata };
   return operations.jsonPatch(primary, patchBetween(primary.metadata.uid, before, after));
@@ -214,39 +214,40 @@ function checkIsPrimary({ target }: PrimaryWrite, { metadata }: KubernetesObject
   );
 }
 
-// The status of a primary has two writers: the reconciler, and the runtime with its conditions. If both change it, one request has both changes.
+// The status of a primary has two writers: the reconciler, and the runtime with its conditions. If both change it, a single request contains both
+// changes.
 
 type Status = NonNullable<WithConditions["status"]>;
 
-/** The status of a reconciler, completed with the conditions of the runtime. */
+/** The status returned by a reconciler, completed with the conditions of the runtime. */
 interface StatusStatement {
   /** With the current conditions. */
   readonly alone: object;
   /**
    * With the conditions after the reconcile. Absent if the status is up to date, or may be in a write loop: then the conditions are written, and
-   * postponed, by themselves.
+   * postponed, separately.
    */
   readonly both?: object;
 }
 
-/** The facts of a reconcile that its conditions depend on. */
+/** What the conditions after a reconcile depend on. */
 interface StatusOutcome {
-  /** The status that the reconciler returned and that the primary has; undefined if it returned none. */
+  /** The last status of the reconciler that was written or was up to date; undefined if there is none. */
   readonly stated: object | undefined;
   readonly facts: ConditionFacts;
 }
 
-/** The field managers of the conditions. */
+/** Field managers of the conditions. */
 export interface ConditionSenders {
-  /** Applies the conditions if the reconciler has returned no status. Without server-side apply it always writes them. */
+  /** Applies the conditions if the reconciler returned no status; without server-side apply, it always writes them. */
   readonly own: Sender;
-  /** The field managers of former names of the controller that applied a status. */
+  /** Field managers of former controller names that applied a status. */
   readonly formerStatuses: readonly Sender[];
-  /** The field managers of former names of the controller that applied conditions. */
+  /** Field managers of former controller names that applied conditions. */
   readonly formerConditions: readonly Sender[];
 }
 
-/** Writes the conditions of the runtime, together with the status of the reconciler or by themselves. */
+/** Writes the conditions of the runtime, together with the reconciler's status or separately. */
 export class StatusWriter {
   readonly #senders: ConditionSenders;
   readonly #types: ConditionTypes;
@@ -256,7 +257,7 @@ export class StatusWriter {
     this.#types = types;
   }
 
-  /** Completes a status of the reconciler. `primary` is in the state that the reconciler was called with. */
+  /** Completes a status of the reconciler. `primary` is the state that the reconciler was called with. */
   statementOf(
     write: PrimaryWrite,
     { status, primary }: { readonly status: Status; readonly primary: WithConditions },
@@ -269,23 +270,20 @@ export class StatusWriter {
     const isThere = serverSideApply
       ? new KindOperations(target, write).isStatusApplied({ metadata: identityOf(primary), status } as never)
       : patchBetween(primary.metadata.uid, { status: primary.status }, { status: alone }).length === 1;
-    // Whether a write loop goes on is only known after the write.
+    // Whether a write loop continues is only known after the write.
     if (isThere || own.some(({ reason }) => reason === "WriteLoop")) return { alone };
     return { alone, both: this.#whole(status, conditionsAfter(primary, before, facts) ?? own) };
   }
 
   /** Returns the write of a status that contains all conditions. */
   ofAll(write: PrimaryWrite, status: object): PrimaryWrite {
-    // Ignore transition times: a status that another client reverts has a new one in each write.
+    // Ignore transition times in write loop detection: a status that another client reverts has a new one in each write.
     const { conditions = [], ...rest } = status as Status;
     const statement = { ...rest, conditions: conditions.map(({ lastTransitionTime: _, ...others }) => others) };
     return { ...write, conditionTypes: undefined, cause: { ...write.cause, statement } };
   }
 
-  /**
-   * Writes the conditions that changed and removes the obsolete ones. Returns whether anything was written. `primary` is in the state that was
-   * reconciled.
-   */
+  /** Writes changed conditions and removes obsolete ones. Returns whether anything was written. `primary` is the state that was reconciled. */
   async keep(write: PrimaryWrite, primary: WithConditions, outcome: StatusOutcome): Promise<boolean> {
     const { target, sender, serverSideApply } = write;
     const latest = target.cache.get(keyOf(primary.metadata));
@@ -303,7 +301,7 @@ export class StatusWriter {
     { primary, stated, facts }: StatusOutcome & { readonly primary: WithConditions },
   ): Promise<boolean> {
     const { metadata, status } = state.object as WithConditions;
-    // A client that replaces the whole status may have removed the conditions; their transition times are still known.
+    // Another client may have replaced the whole status without the conditions; `primary` still has their transition times.
     const conditions = conditionsAfter(primary, status?.conditions ?? primary.status?.conditions ?? [], facts);
     if (conditions === undefined) return false;
     const { own, formerStatuses } = this.#senders;
@@ -316,11 +314,11 @@ export class StatusWriter {
     const kept = stated ?? this.#whole(applied ?? {}, []);
     const isTogether = this.#hasOwn(applied);
     const isAlone = !isTogether && Object.keys(kept).length === 0;
-    // An earlier version of the runtime applied them as another field manager. Nothing is written until they change.
+    // Conditions that an earlier version of the runtime applied as another field manager stay until they change.
     const desired = { metadata: identityOf(state.object), status: { conditions } };
     if (isAlone || (!isTogether && own.matcher.matches(applyOf(target, desired, "status"), state, "status")))
       return this.#write(asOwn, state, { status: { conditions } });
-    // A repeated status must not revert a newer one.
+    // A repeated status must not overwrite a newer one.
     const version = stated === undefined ? metadata.resourceVersion : undefined;
     return this.#write(write, state, { status: this.#whole(kept, conditions), version });
   }
@@ -337,7 +335,7 @@ export class StatusWriter {
     return isWritten;
   }
 
-  // The current fields are applied by now, so these field managers are the only owners of obsolete fields.
+  // The current fields have been applied, so these field managers solely own obsolete fields.
   async #release({ target, sender, cause }: PrimaryWrite, { metadata }: KubernetesObject): Promise<void> {
     const { name, namespace } = metadata;
     const { own, formerStatuses, formerConditions } = this.#senders;
@@ -349,7 +347,7 @@ export class StatusWriter {
       const isOver = each === own ? this.#hasOwn(applied) : formerConditions.includes(each) || applied !== undefined;
       if (!isOver) continue;
       const operations = new KindOperations(target, { sender: each, cause });
-      // An apply with an empty status would own the status.
+      // An apply with an empty status would own `status`.
       await operations.applyStatus({ metadata: { name, namespace } } as never, { mode: "forceFilter" });
     }
   }
@@ -359,7 +357,7 @@ export class StatusWriter {
     return conditions.some(({ type }) => this.#types.all.has(type));
   }
 
-  // Conditions that are missing in the result are removed by the apply or the patch.
+  // The apply or the patch removes conditions that are missing from the result.
   #whole(status: Status, conditions: readonly StatusCondition[]): Status {
     const { conditions: before = [] } = status;
     if (before.length + conditions.length === 0) return status;
@@ -371,13 +369,13 @@ export class StatusWriter {
   }
 }
 
-/** Digests of the field paths and of the values of a part; kept for each primary. */
+/** Digests of the field paths and the values of a part; kept for each primary. */
 interface Reading {
   readonly fields: string;
   readonly values: string;
 }
 
-/** The part of a primary that one field manager writes. */
+/** A part of a primary that one field manager writes. */
 interface OwnPart {
   readonly fieldManager: string;
   readonly part: WritePart;
@@ -387,7 +385,7 @@ interface OwnPart {
 
 interface KnownFields {
   readonly uid: string | undefined;
-  /** Each part after the last own write, or at the start of the last reconcile; undefined if it is empty or unknown. */
+  /** Digests of each part after the last own write, or at the start of the last reconcile; undefined if the part is empty or unknown. */
   readonly readings: (Reading | undefined)[];
   /** Whether a reconcile is in progress. */
   isRunning: boolean;
@@ -410,7 +408,7 @@ export class OwnFields {
     this.#serverSideApply = serverSideApply;
     const applied = (by: Sender, part: WritePart) => appliedPart(by, target, part);
     const conditionsOf = (by: Sender) =>
-      // Without server-side apply, only the types of conditions show who wrote them.
+      // Without server-side apply, conditions can only be attributed by their types.
       serverSideApply ? applied(by, "status") : conditionPart(by, conditionTypes.all);
     this.#parts = [
       ...(serverSideApply ? [applied(sender, "status"), applied(sender, "object")] : []),
@@ -418,14 +416,14 @@ export class OwnFields {
     ];
   }
 
-  /** Records the state at the start of a reconcile, which reverts what is overwritten in it. */
+  /** Records the state at the start of a reconcile, which corrects what was overwritten in it. */
   begin(entry: DecodedResource): void {
     const { metadata } = entry.object;
     const readings = this.#parts.map((part) => part.read(entry));
     this.#known.set(keyOf(metadata), { uid: metadata.uid, readings, isRunning: true });
   }
 
-  /** Called at the end of a reconcile. During it, values may change by writes of the user's function, so only field paths are compared. */
+  /** Called at the end of a reconcile. During a reconcile, only field paths are compared, because writes of the user's function may change values. */
   end({ metadata }: KubernetesObject): void {
     const known = this.#knownOf(metadata);
     if (known !== undefined) known.isRunning = false;
@@ -437,7 +435,7 @@ export class OwnFields {
     // A patch of the status may contain the conditions.
     const isWriter = (each: OwnPart) => !this.#serverSideApply || each.fieldManager === fieldManager;
     const index = this.#parts.findIndex((each) => each.part === part && isWriter(each));
-    // The primary may have been re-created meanwhile.
+    // The primary may have been re-created in the meantime.
     const isOf = answer === undefined || uidOf(answer) === metadata.uid;
     if (known !== undefined && index >= 0 && isOf) known.readings[index] = answer && this.#parts[index]!.read(answer);
   }
@@ -461,7 +459,7 @@ export class OwnFields {
   }
 }
 
-// Another client that overwrites an applied field becomes its owner. An aborted own write that takes effect later changes values only.
+// Another client that overwrites an applied field becomes its owner. An aborted own write that takes effect later only changes values.
 function appliedPart({ fieldManager, matcher }: Sender, target: WriteTarget, part: WritePart): OwnPart {
   return { fieldManager, part, read: (entry) => matcher.digestsOf(target, part, entry) };
 }

@@ -1,4 +1,4 @@
-// One reconcile: the parts of its controller, its progress, and the context that the functions of the user get.
+// A reconcile: the shared parts of its controller, its progress, and the context for user functions.
 import type { ResourceOperations } from "../apply/resource-operations.js";
 import type { Sender } from "../apply/sender.js";
 import type { PrimaryCause } from "../apply/write.js";
@@ -40,35 +40,35 @@ import type { ControllerDefinition, ResolvedDefinition } from "./controller-defi
 import type { ConditionSenders, PrimaryWrite } from "./primary-writes.js";
 import type { ControllerWorkflows, CreateContext, WorkflowDependencies, WorkflowRuns } from "./workflow-runs.js";
 
-/** The dependencies of a PrimaryReconciler. */
+/** Dependencies of a PrimaryReconciler. */
 export interface PrimaryDependencies extends WorkflowDependencies {
   readonly primaries: ResourceView;
-  /** Writes as the field manager of the controller. */
+  /** Writes as the controller's field manager. */
   readonly sender: Sender;
-  /** Absent without statusConditions: managed. */
+  /** Absent without `statusConditions: managed`. */
   readonly conditionSenders?: ConditionSenders;
-  /** Writes finalizers, and what users write with `context.resources`. */
+  /** Writes finalizers, and implements `context.resources`. */
   readonly resources: ResourceOperations;
   readonly expectations: ExpectationRegistry;
-  /** Returns the postponed writes of write loops for a primary. */
+  /** Returns the writes for a primary that are postponed because of write loops. */
   loopsOf?(primary: KubernetesObject): readonly PostponedWrite[];
-  /** Called after the cleanupTimeoutMs of a primary, to requeue it. */
+  /** Called when the `cleanupTimeoutMs` of a primary has passed, to requeue it. */
   onCleanupDue?(primary: ObjectKey): void;
-  /** Without it, Events are dropped. */
+  /** If absent, Events are dropped. */
   readonly events?: EventSink;
   /** Called when a primary was paused or resumed. */
   onPaused?(primary: KubernetesObject, isPaused: boolean): void;
-  /** Returns the number of the current leadership term; absent without leader election. */
+  /** Returns the current leadership term; undefined without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
 }
 
-/** The parts that all reconciles of a controller share. */
+/** Parts shared by all reconciles of a controller. */
 export interface ReconcileParts {
   readonly definition: ControllerDefinition;
   readonly resolved: ResolvedDefinition;
   readonly dependencies: PrimaryDependencies;
   readonly workflows: ControllerWorkflows;
-  /** How primaries are written. Without a cause, which each reconcile adds. */
+  /** How primaries are written. Each reconcile adds the cause. */
   readonly write: PrimaryWrite;
 }
 
@@ -78,23 +78,23 @@ export interface Attempt {
   /** How the primary is written in this reconcile. */
   readonly write: PrimaryWrite & { readonly cause: PrimaryCause };
   readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
-  /** The error, also if it is not retried. */
+  /** The error, even if it is not retried. */
   error?: unknown;
-  /** The postponed writes of the primary. */
+  /** Postponed writes to the primary. */
   postponed: readonly PostponedWrite[];
   /** Whether the primary is paused, so that nothing is written for it. */
   readonly isPaused: boolean;
-  /** Set before the functions of the user are called. */
+  /** Set before user functions are called. */
   runs?: WorkflowRuns;
   /** The primary that the reconciler was called with. */
   given?: KubernetesObject;
-  /** The last status of the reconciler that was written, or was up to date. */
+  /** The last status of the reconciler that was written or was up to date. */
   status?: object | undefined;
-  /** Whether the primary was deleted or replaced meanwhile. */
+  /** Whether the primary was deleted or replaced during the reconcile. */
   isGone?: boolean;
 }
 
-/** Returns the function that creates contexts. Members that few reconciles use are created on access. */
+/** Returns the function that creates contexts. Members that few reconciles use are created on first access. */
 export function contextFactoryOf(
   definition: ControllerDefinition,
   { dependents }: ResolvedDefinition,
@@ -117,7 +117,7 @@ export function contextFactoryOf(
       get eventSources() {
         return Object.freeze({
           get: (name) => secondaries.get(name),
-          // Wait only for the part of the source that concerns the primary.
+          // Only wait for the part of the source that may concern the primary.
           register: (source) => secondaries.register(source, primary),
           deregister: (name) => secondaries.deregister(name),
         } satisfies EventSources);
@@ -160,11 +160,11 @@ function typeOf(type: Defined | string): SecondaryType {
   return typeof type === "string" ? type : type.definition;
 }
 
-/** Finds secondary resources in the event sources of a controller. */
+/** Looks up secondaries in the event sources of a controller. */
 export class SecondaryAccess {
   readonly #sources: SecondarySources;
   readonly #primary: ResourceDefinition;
-  /** Dependents without an event source while they are inactive. */
+  /** Dependents that have no event source while they are inactive. */
   readonly #activated: readonly KubernetesDependent[];
 
   constructor(sources: SecondarySources, { primary, dependents }: WorkflowDefinition) {
@@ -174,7 +174,7 @@ export class SecondaryAccess {
     this.#activated = kubernetes.filter(({ activationCondition }) => activationCondition !== undefined);
   }
 
-  /** Returns the only resource of a type; throws if there are several. */
+  /** Returns the single resource of a type. Throws if there are several. */
   find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions & Discovered = {}): unknown {
     const { source, name, namespace } = options;
     const unwatched = discoveredOf(type, options);
@@ -211,14 +211,14 @@ export class SecondaryAccess {
     const watched = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
     const unwatched = discoveredOf(type, options);
     const all = [...watched, ...unwatched];
-    // Each source is sorted by itself.
+    // Each source is sorted already.
     return deduplicated || unwatched.length > 0 ? sortedByKey(latestOf(all as KubernetesObject[])) : all;
   }
 
   #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {
     const found = this.#sources.find(type, name);
     if (found.length > 0) return found;
-    // The watch of an inactive dependent is stopped.
+    // The watch of an inactive dependent is stopped, so there is no source with its type.
     const isInactive = this.#activated.some(({ resource }) => hasType({ type: resource }, type));
     if (name === undefined && isInactive) return found;
     const which = name === undefined ? "no event source" : `no event source "${name}"`;
@@ -232,7 +232,7 @@ export class SecondaryAccess {
 }
 
 interface Discovered {
-  /** Objects of dependents that no watch selects. */
+  /** Objects of dependents that are not in any watch, but were read in this reconcile. */
   readonly discovered?: readonly KubernetesObject[];
 }
 
@@ -241,7 +241,7 @@ function discoveredOf(type: SecondaryType, { source, discovered = [] }: { source
   return discovered.filter(({ apiVersion, kind }) => kind === type.kind && groupOf(apiVersion) === type.group);
 }
 
-// Several event sources may know the same object in different versions.
+// Several event sources may have the same object in different versions.
 function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
   if (objects.length <= 1) return objects;
   const latest = new Map<string, KubernetesObject>();
@@ -271,7 +271,7 @@ interface KeptExpectation {
 }
 
 /**
- * The expectations of a controller, at most one for each primary (JOSDK ExpectationManager).
+ * Expectations of a controller, at most one per primary (JOSDK's ExpectationManager).
  *
  * Unlike in JOSDK, a timeout causes a reconcile, and the expectation of a deleted primary is removed.
  */
@@ -288,7 +288,7 @@ export class ExpectationRegistry {
     return this.#kept.size;
   }
 
-  /** Returns the expectations as the context of one reconcile has them. */
+  /** Returns the expectations for the context of one reconcile. */
   of(primary: ObjectKey, args: AnyArguments): Expectations<KubernetesObject> {
     const current = () => this.#kept.get(primary);
     return {
@@ -306,10 +306,10 @@ export class ExpectationRegistry {
         const kept = current();
         if (kept === undefined || (wanted !== undefined && kept.expectation.name !== wanted)) return undefined;
         const { name } = kept.expectation;
-        // Fulfilled wins over timed out.
+        // Fulfillment takes precedence over the timeout.
         if (!(await isFulfilled(kept.expectation, args)))
           return { name, status: kept.isTimedOut ? "timedOut" : "notYetFulfilled" };
-        // A function may have replaced it meanwhile.
+        // A function may have replaced the expectation in the meantime.
         if (current() === kept) this.forget(primary);
         return { name, status: "fulfilled" };
       },
@@ -322,7 +322,7 @@ export class ExpectationRegistry {
     this.#kept.delete(primary);
   }
 
-  /** Removes all expectations, and accepts no further ones. */
+  /** Removes all expectations and accepts no more. */
   close(): void {
     this.#isClosed = true;
     for (const primary of [...this.#kept.keys()]) this.forget(primary);

@@ -1,94 +1,97 @@
-// The interface that users implement for their primaries, the controls that its functions return, and the check of those.
+// The interface that users implement for their primaries, the controls that its functions return, and the validation of controls.
 import type { PartOf } from "../base/kubernetes-object.js";
 import type { WorkflowResult } from "../workflow/run.js";
 import type { DependentArguments } from "../workflow/workflow-definition.js";
 
-/** The names of the dependents among what a function of the user sees; what event sources know are lists. */
+/** The names of the dependents in `secondary`. The resources of event sources are arrays, which dependents never are. */
 type DependentNames<Secondary> = {
   [Name in keyof Secondary & string]-?: NonNullable<Secondary[Name]> extends readonly unknown[] ? never : Name;
 }[keyof Secondary & string];
 
-/** What a reconciler is called with, after the workflow ran. `Details` are the types of what conditions find, by dependent and condition. */
+/** Arguments of `reconcile` and `cleanup`, which run after the workflow. `Details` has the types of condition details, by dependent and condition. */
 export interface ReconcileArguments<Primary, Secondary, Details = Record<never, never>> extends DependentArguments<
   Primary,
   Secondary
 > {
-  /** What the workflow did in this reconcile. */
+  /** The result of the workflow in this reconcile. */
   readonly workflow: WorkflowResult<DependentNames<Secondary>, Details>;
 }
 
-/** What `updateErrorStatus` is called with. */
+/** Arguments of `updateErrorStatus`. */
 export interface ErrorArguments<Primary, Secondary, Details = Record<never, never>> extends DependentArguments<
   Primary,
   Secondary
 > {
-  /** What was thrown: by `initContext`, `reconcile` or a write; a WorkflowError if dependents failed. */
+  /** The error that `initContext`, `reconcile`, or a write threw; a WorkflowError if dependents failed. */
   readonly error: unknown;
-  /** What the workflow did in this reconcile; absent if it was not reached. */
+  /** The result of the workflow in this reconcile; absent if it did not run. */
   readonly workflow?: WorkflowResult<DependentNames<Secondary>, Details>;
 }
 
-/** What a reconciler may write of its primary besides the status. */
+/** The fields of a primary, except the status, that a reconciler may write. */
 export type PrimaryPatch<Primary> = {
   readonly [Field in Exclude<keyof Primary, "apiVersion" | "kind" | "status">]?: PartOf<Primary[Field]> | undefined;
 };
 
-/** When the next reconcile comes. */
+/** When to reconcile next. */
 export interface RescheduleOptions {
-  /** Reconciles again after this time, 0 for at once; an event that comes first takes its place. */
+  /** The time until the next reconcile in milliseconds, 0 for immediately. An event that arrives earlier replaces it. */
   readonly rescheduleAfterMs?: number;
 }
 
-/** What a reconciler wants done after it returns; made by `noUpdate`, `updateStatus`, `patchResource` or `patchResourceAndStatus`. */
+/** The result of `reconcile`. Create it with `noUpdate`, `updateStatus`, `patchResource`, or `patchResourceAndStatus`. */
 export interface UpdateControl<Status, Input = never> extends RescheduleOptions {
-  /** What to write of the resource; absent to leave it as it is. */
+  /** The resource to write; absent to leave it unchanged. */
   readonly resource?: Input;
-  /** The status to write, after the resource; absent to leave it as it is. */
+  /** The status to write after the resource; absent to leave it unchanged. */
   readonly status?: Status;
   readonly withoutRetry?: never;
   readonly removeFinalizer?: never;
 }
 
-/** What is done about an error besides retrying; made by `noUpdate`, `updateStatus` or `withoutRetry`. */
+/** The result of `updateErrorStatus`. Create it with `noUpdate`, `updateStatus`, or `withoutRetry`. */
 export interface ErrorControl<Status> extends RescheduleOptions {
   readonly status?: Status;
-  /** Takes the reconcile for a success, as a reschedule does, too. */
+  /** Treats the reconcile as successful. `rescheduleAfterMs` does so, too. */
   readonly withoutRetry?: boolean;
   readonly resource?: never;
   readonly removeFinalizer?: never;
 }
 
-/** What a cleanup wants done after it returns: only a primary that stays can be reconciled again. */
+/** The result of `cleanup`. A reschedule requires that the finalizer is kept, because a deleted primary is not reconciled again. */
 export type DeleteControl =
   | { readonly removeFinalizer: true; readonly rescheduleAfterMs?: never }
   | ({ readonly removeFinalizer: false } & RescheduleOptions);
 
 type Eventually<Result> = Result | void | Promise<Result | void>;
 
-/** The part of an operator that the user writes for each primary; called with state, never with an event. */
+/** Your reconcile logic for one kind of primary. It is level-triggered: functions get the current state, never an event. */
 export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Primary>, Details = Record<never, never>> {
   /**
-   * Runs after the workflow, for every change. It must be idempotent: it may run at any time and as often as the runtime likes,
-   * but never twice at once for one primary. What it throws is retried.
+   * Runs after the workflow, for every change of the primary or its secondaries. Must be idempotent: the runtime may call it at any time and any
+   * number of times, but never concurrently for one primary. Errors are retried.
    */
   reconcile(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<UpdateControl<Status, Input>>;
-  /** Runs when the primary is being deleted, after the workflow's cleanup. Its presence gives each primary a finalizer, until it returns nothing. */
+  /**
+   * Runs when the primary is being deleted, after the cleanup of the workflow. If it is implemented, every primary gets a finalizer, which is removed
+   * when it returns nothing.
+   */
   cleanup?(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<DeleteControl>;
   /**
-   * Runs when a reconcile failed, for the first time already and whether or not it is retried; not for a cleanup. The reconcile is retried
-   * unless the control says otherwise; returning a control makes the log quiet about it while retries are left.
+   * Runs after every failed reconcile, including the first, whether or not it is retried; not after a failed cleanup. The reconcile is retried unless
+   * the control prevents it. If a control is returned, the error is not logged as a warning while retries are left.
    */
   updateErrorStatus?(args: ErrorArguments<Primary, Secondary, Details>): Eventually<ErrorControl<Status>>;
-  /** Runs before the workflow of every reconcile and cleanup, to put into `context.attributes` what the others need. */
+  /** Runs before the workflow in every reconcile and cleanup, to set `context.attributes` for the other functions. */
   initContext?(args: DependentArguments<Primary, Secondary>): void | Promise<void>;
 }
 
-/** Asks for nothing but, perhaps, another reconcile later. */
+/** Writes nothing. The options may request another reconcile. */
 export function noUpdate(options: RescheduleOptions = {}): UpdateControl<never> {
   return controlOf("noUpdate", {}, options);
 }
 
-/** Asks for the status to be written; nothing is sent if the primary already has it. */
+/** Requests a write of the status. Nothing is sent if the primary already has this status. */
 export function updateStatus<Given extends object, Status = Given>(
   status: ExactStatus<Given, NoInfer<Status>>,
   options: RescheduleOptions = {},
@@ -97,10 +100,10 @@ export function updateStatus<Given extends object, Status = Given>(
 }
 
 /**
- * Asks for the resource to be written.
+ * Requests a write of the resource.
  *
- * With server-side apply (the default), `resource` has the fields that the controller intends and no others: what it applied before and is
- * missing now is removed. Without it, `resource` is the whole primary as it should become.
+ * With server-side apply (the default), `resource` contains exactly the fields that the controller manages: fields that it applied earlier and that
+ * are missing now are removed. Without it, `resource` is the complete desired primary.
  */
 export function patchResource<Input extends object>(
   resource: Input,
@@ -109,7 +112,7 @@ export function patchResource<Input extends object>(
   return controlOf("patchResource", { resource }, options);
 }
 
-/** Asks for the resource to be written as by `patchResource`, and then the status. */
+/** Requests a write of the resource, as `patchResource` does, and then of the status. */
 export function patchResourceAndStatus<Input extends object, Given extends object, Status = Given>(
   resource: Input,
   status: ExactStatus<Given, NoInfer<Status>>,
@@ -118,12 +121,12 @@ export function patchResourceAndStatus<Input extends object, Given extends objec
   return controlOf("patchResourceAndStatus", { resource, status: status as StatusOf<Given, Status> }, options);
 }
 
-/** Keeps the finalizer, so that the primary stays and cleanup runs again. */
+/** Keeps the finalizer, so that the primary is not deleted yet and `cleanup` runs again. */
 export function keepFinalizer(options: RescheduleOptions = {}): DeleteControl {
   return controlOf("keepFinalizer", { removeFinalizer: false as const }, options);
 }
 
-/** Takes a failed reconcile for a success, so that it is not retried: for errors that only a change can mend. */
+/** Treats a failed reconcile as successful, so that it is not retried. Use it for errors that only a change can fix. */
 export function withoutRetry<Status = never>(
   control: ErrorControl<NonNullable<Status>> = {},
 ): ErrorControl<NonNullable<Status>> {
@@ -154,7 +157,7 @@ const PARTS_OF = {
   updateErrorStatus: ["status", "rescheduleAfterMs", "withoutRetry"],
 } as const;
 
-/** Checks and returns what a function of a reconciler returned, which may be written without types; undefined if that is nothing. */
+/** Validates the control that a function of a reconciler returned, possibly without type checking; undefined if it returned nothing. */
 export function checkControl<Control extends object>(
   name: keyof typeof PARTS_OF,
   returned: unknown,
@@ -187,7 +190,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-// A value without enumerable members would count as a control that asks for nothing.
+// A value without enumerable properties would be mistaken for an empty control.
 function isPlainObject(value: unknown): value is object {
   if (!isObject(value)) return false;
   return !(value instanceof Map || value instanceof Set || value instanceof Date || value instanceof Error);
@@ -199,10 +202,10 @@ function describeReturned(value: unknown): string {
   return isObject(value) ? `an instance of ${value.constructor.name}` : `a ${typeof value}`;
 }
 
-/** Stands in the place of a field that the status does not have; its text is what the compiler prints. */
+/** Replaces a field that the status does not have. The compiler prints its text. */
 interface NoSuchField<Name, Known> {
   readonly "the status has no such field": Name;
-  /** The fields that the name resembles, or all of them. */
+  /** Fields with a similar name, or all fields. */
   readonly "it has": Known;
 }
 
@@ -216,7 +219,7 @@ type DidYouMean<Name, Known> = Known extends string
     : never
   : never;
 
-/** Tells whether one letter of a word was left out, added, replaced, or exchanged with the next one. Equal words count, too. */
+/** Whether two words are equal or differ by one typo: a missing, additional, or wrong letter, or two swapped letters. */
 type IsSlip<Word, Meant> = Word extends Meant
   ? true
   : Word extends `${infer First}${infer Rest}`
@@ -242,13 +245,13 @@ type IsSlip<Word, Meant> = Word extends Meant
       : false;
 
 /**
- * A status as `Wanted`, without fields that `Wanted` does not have, at any depth.
+ * The type `Wanted` without additional fields at any depth.
  *
- * Where nothing says what is wanted (`undefined` without exactOptionalPropertyTypes), it is whatever is given. The compiler infers `Given` so.
+ * If nothing determines `Wanted` (`undefined` without exactOptionalPropertyTypes), it is `Given`, which the compiler infers.
  */
 type ExactStatus<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted & Exact<Given, Wanted>;
 
-/** The status that a control has. */
+/** The status type of a control. */
 type StatusOf<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted;
 
 type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
@@ -263,7 +266,7 @@ type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
         }
       : unknown;
 
-// A member of a union may be what is given.
+// Members of a union may have different fields.
 type FieldOf<Wanted> = Wanted extends readonly unknown[] ? never : Wanted extends object ? keyof Wanted : never;
 type ValueOf<Wanted, Field> = Wanted extends object ? (Field extends keyof Wanted ? Wanted[Field] : never) : never;
 type ItemOf<Wanted> = Wanted extends readonly (infer Item)[] ? Item : never;

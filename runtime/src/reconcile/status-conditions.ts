@@ -1,4 +1,4 @@
-// Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
+// Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from becoming ready.
 import { describePostponed } from "../apply/write.js";
 import type { PostponedWrite } from "../base/activity.js";
 import { type Schema, type StatusCondition, type WithConditions, timestampOf } from "../base/kubernetes-object.js";
@@ -6,30 +6,30 @@ import { messageOf } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
 import { type DependentOutcome, type WorkflowResult, isSettled } from "../workflow/run.js";
 
-/** The outcome of a reconcile that the conditions of its primary show. */
+/** The outcome of a reconcile, as far as it affects conditions. */
 interface ReconciledFacts {
   /** Absent if the workflow did not run. */
   readonly workflow?: WorkflowResult | undefined;
   /** The error of a failed reconcile. */
   readonly error?: unknown;
-  /** Whether the primary is being deleted, and cannot be ready. */
+  /** Whether the primary is being deleted, so that it cannot be ready. */
   readonly isCleanup?: boolean;
-  /** Whether the primary is paused, which one more condition reports. The others stay. */
+  /** Whether the primary is paused. An additional condition reports it, and the other conditions stay. */
   readonly isPaused?: boolean;
-  /** The writes of write loops, sent or postponed. May contain an object twice. */
+  /** Writes that are part of write loops, sent or postponed. May contain an object twice. */
   readonly postponed?: readonly PostponedWrite[] | undefined;
 }
 
-/** The facts that the conditions are made of. */
+/** The inputs from which conditions are computed. */
 export interface StatusFacts extends ReconciledFacts {
   /** Whether the reconciler did not invoke its explicit workflow. */
   readonly isSkipped?: boolean;
   /** The current conditions of the status. */
   readonly before: readonly StatusCondition[];
-  /** The generation of the primary that was reconciled. */
+  /** The generation that was reconciled. */
   readonly generation: number | undefined;
   readonly now: Date;
-  /** Default: those without a prefix */
+  /** Default: types without a prefix */
   readonly types?: ConditionTypes | undefined;
 }
 
@@ -46,7 +46,7 @@ interface Finding {
 
 type NamedFinding = Finding & { readonly name: string };
 
-// The reason of `Ready` is the first of these that a dependent has.
+// In order of precedence: `Ready` gets the first reason that any dependent has.
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "Waiting", "DependencyNotReady"];
 
 const PAUSED_FINDING: Finding = {
@@ -56,7 +56,7 @@ const PAUSED_FINDING: Finding = {
 };
 const LONGEST_MESSAGE = 1024;
 
-/** Returns the conditions of a status. Conditions of the same controller that are not among them have to be removed. */
+/** Returns the conditions for a status. Other conditions of the same controller have to be removed. */
 export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
   const { workflow, postponed = [], before, generation, now, types = conditionTypesOf([]) } = facts;
   const outcomes = Object.entries(workflow?.dependents ?? {});
@@ -83,7 +83,10 @@ export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
   return [condition(types.ready, ready), ...found.map((finding) => condition(types.of(finding.name), finding))];
 }
 
-/** Reports whether the conditions in the status of a kind are a list map with the key `type`, as in built-in kinds, so that several field managers can own items. */
+/**
+ * Reports whether `status.conditions` of a kind is a list map with the key `type`, as in built-in kinds, so that several field managers can own
+ * items.
+ */
 export function hasSharedConditions(schema: Schema): boolean {
   const conditions = schema.properties?.["status"]?.properties?.["conditions"];
   const keys = conditions?.["x-kubernetes-list-map-keys"];
@@ -100,7 +103,7 @@ function readyOf(found: readonly NamedFinding[], { workflow, error, isCleanup, i
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
-// The message of an error names the dependent already.
+// The error message contains the name of the dependent already.
 function textOf({ name, reason, message }: NamedFinding): string {
   return reason === "Failed" ? message : `${name}: ${message}`;
 }
@@ -123,7 +126,7 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     case "failed":
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
-      // Deleted as it should be.
+      // Deleted as intended.
       if (isSettled(outcome)) return undefined;
       return { reason: "Deleting", message: `is being deleted, because ${outcome.because}` };
     default:
@@ -162,18 +165,18 @@ function detailOf({ conditions }: DependentOutcome): string {
 
 function shortened(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
-  // The API server replaces half a surrogate pair, so the message would differ each time.
+  // The API server replaces an unpaired surrogate, so the message would differ on every reconcile.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-/** The outcome of a reconcile, and what its controller says about conditions. */
+/** The outcome of a reconcile, and the condition settings of its controller. */
 export interface ConditionFacts extends ReconciledFacts {
   readonly types: ConditionTypes;
   /** Whether the workflow has dependents. */
   readonly hasDependents: boolean;
 }
 
-/** Returns the conditions of the runtime after a reconcile of this primary; undefined if the current ones are still correct. */
+/** Returns the conditions after a reconcile of this primary; undefined if the current ones are still correct. */
 export function conditionsAfter(
   { metadata: { generation } }: WithConditions,
   before: readonly StatusCondition[],
@@ -181,25 +184,25 @@ export function conditionsAfter(
 ): StatusCondition[] | undefined {
   const { types, hasDependents, workflow, error, isCleanup = false, isPaused = false } = facts;
   const isSkipped = !isPaused && hasDependents && workflow === undefined && error === undefined && !isCleanup;
-  // Conditions of an earlier generation stay, except for a failure.
+  // Conditions of an earlier run stay, except for a failure.
   const last = before.find(({ type }) => type === types.ready);
   if (isSkipped && last !== undefined && last.reason !== "Failed") return undefined;
-  // The conditions from before the pause are still the latest.
+  // The conditions from before the pause are still current.
   const kept = isPaused ? before.filter(({ type }) => types.all.has(type) && type !== types.paused) : [];
   return [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() })];
 }
 
-/** The types of the conditions that the runtime keeps for a controller. */
+/** The condition types that the runtime manages for a controller. */
 export interface ConditionTypes {
   readonly ready: string;
   readonly paused: string;
-  /** `DeploymentReady` of the dependent "deployment". */
+  /** Returns the type for a dependent: `DeploymentReady` for "deployment". */
   of(dependent: string): string;
-  /** All of them. */
+  /** All types. */
   readonly all: ReadonlySet<string>;
 }
 
-/** Returns the types of the conditions for a workflow of these dependents; all of them begin with `prefix`. */
+/** Returns the condition types for a workflow with these dependents, with a common prefix. */
 export function conditionTypesOf(dependents: readonly string[], prefix = ""): ConditionTypes {
   const of = (dependent: string) => `${prefix}${dependent.charAt(0).toUpperCase()}${dependent.slice(1)}Ready`;
   const [ready, paused] = [`${prefix}Ready`, `${prefix}Paused`];

@@ -42,21 +42,21 @@ import {
 import type { ControllerDefinition } from "./controller-definition.js";
 import type { LateWrites } from "./late-writes.js";
 
-/** The dependencies of workflow runs. */
+/** Dependencies of workflow runs. */
 export interface WorkflowDependencies {
   /** Creates the reconciler of a dependent. */
   reconcilerOf(dependent: DependentDefinition): DependentReconciler;
   readonly secondaries: SecondarySources;
-  /** Returns the namespaces that the controller watches. Default: all */
+  /** Returns the namespaces that the controller watches; undefined for all. Default: all */
   namespaces?(): readonly string[] | undefined;
   readonly tracing?: Tracing | undefined;
-  /** The kinds that may have objects to prune. Default: nothing is pruned */
+  /** Kinds that may have objects to prune. Default: nothing is pruned */
   readonly removedKinds?: RemovedKinds | undefined;
-  /** The aborted writes that the API server may still execute. */
+  /** Aborted writes that the API server may still execute. */
   readonly lateWrites: LateWrites;
 }
 
-/** The interval of a cleanup that waits for something without events. */
+/** How often a cleanup checks a condition that causes no events. */
 export const LOOK_AGAIN_AFTER_MS = 1_000;
 
 type IsKnown = (key: ObjectKey, uid: string) => boolean;
@@ -68,7 +68,7 @@ interface CompiledWorkflow extends RunnableWorkflow {
 
 type Kind = "reconcile" | "cleanup";
 
-/** Creates the context that the functions of the user get in one reconcile. */
+/** Creates the context for the user functions of one reconcile. */
 export type CreateContext = (scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns) => Context;
 
 /** The workflows of one controller. */
@@ -100,7 +100,7 @@ export class ControllerWorkflows {
     if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
   }
 
-  /** Creates the `secondary` argument of functions: the objects of all dependents, and the resources of event sources. */
+  /** Creates the `secondary` argument of user functions: the objects of all dependents, and the resources of event sources. */
   createSecondary(primary: KubernetesObject, discovered?: DiscoveredObjects): object {
     return createSecondary({
       primary,
@@ -110,13 +110,16 @@ export class ControllerWorkflows {
     });
   }
 
-  /** Returns the time until no aborted write can create an object that the cleanup of the primary would have to delete; 0 if none can. */
+  /**
+   * Returns the time until no aborted write can create an object that the cleanup of the primary would have to delete, in milliseconds; 0 if none
+   * can.
+   */
   lateMsOf(primary: KubernetesObject): number {
     const isConcerned = this.dependents.some(({ definition }) => isKubernetes(definition) && needsCleanup(definition));
     return isConcerned ? this.dependencies.lateWrites.remainingMs(primary) : 0;
   }
 
-  /** The dependents that need the finalizer of the primary. */
+  /** Dependents that need the primary's finalizer. */
   get ofCleanup(): readonly PlanNode[] {
     return this.dependents.filter(({ definition }) => needsCleanup(definition));
   }
@@ -126,7 +129,7 @@ export class ControllerWorkflows {
     return this.ofCleanup.some(({ reconciler }) => mayHaveAny(reconciler, primary));
   }
 
-  /** Names the objects of a primary that only the operator deletes, and that are not being deleted. */
+  /** Returns the names of the primary's objects that only the operator deletes, and that are not being deleted. */
   leftOf(primary: KubernetesObject): readonly string[] {
     return [...new Set(this.#ordered.flatMap(({ reconciler }) => reconciler.leftOf?.(primary) ?? []))];
   }
@@ -139,9 +142,9 @@ export class ControllerWorkflows {
     );
   }
 
-  /** Returns the unknown primaries that are linked to by objects which only the operator deletes. */
+  /** Returns unknown primaries that are linked from objects which only the operator deletes. */
   primariesOfOrdered(isKnown: IsKnown): readonly LinkedPrimary[] {
-    // A delete function of the user may keep objects on purpose.
+    // A custom delete function may keep objects on purpose.
     const isCertain = ({ definition }: PlanNode) =>
       isKubernetes(definition) && typeof definition.operations?.delete !== "function";
     return linkedPrimariesOf(this.#ordered.filter(isCertain), isKnown);
@@ -154,23 +157,23 @@ export class ControllerWorkflows {
     );
   }
 
-  /** Returns the unknown primaries that are linked to by objects which need a cleanup. */
+  /** Returns unknown primaries that are linked from objects which need a cleanup. */
   linkedPrimaries(isKnown: IsKnown): readonly LinkedPrimary[] {
     return linkedPrimariesOf(this.ofCleanup, isKnown);
   }
 
-  /** Reports whether objects are held for a primary. */
+  /** Reports whether any objects are held for a primary. */
   isAnyHeld(primary: KubernetesObject): boolean {
     return this.dependents.some(({ reconciler }) => reconciler.holds?.hasAny(primary) === true);
   }
 
-  /** Releases the objects that are held for a primary, except for the UIDs in `needed`. */
+  /** Releases the objects held for a primary, except for the UIDs in `needed`. */
   async releaseHeld(run: HoldRun, needed = new Set<string | undefined>()): Promise<void> {
     for (const { reconciler } of this.dependents)
       if (reconciler.holds?.hasAny(run.primary) === true) await reconciler.holds.releaseAll(run, needed);
   }
 
-  /** Releases the held objects that the dependents of a primary do not need after this run. */
+  /** Releases the held objects that the dependents of a primary no longer need after this run. */
   async releaseUnneeded(run: RunOptions, { dependents }: WorkflowResult): Promise<void> {
     if (!this.isAnyHeld(run.primary)) return;
     const isOver = ({ name }: DependentDefinition) =>
@@ -181,25 +184,25 @@ export class ControllerWorkflows {
     await this.releaseHeld(run, new Set(needed.map(({ metadata }) => metadata.uid)));
   }
 
-  /** Stops the watches that were activated for a deleted primary. */
+  /** Stops watches that were activated for a deleted primary. */
   release(primary: ObjectKey): void {
     for (const { definition, reconciler } of this.dependents)
       if (definition.activationCondition !== undefined) void reconciler.source.deactivate(primary);
   }
 }
 
-/** The runs of the workflows in one reconcile of one primary, and what they share. */
+/** The workflow runs of one reconcile of one primary, and the state that they share. */
 export class WorkflowRuns implements Reconcile {
   readonly definition: ResourceDefinition;
   readonly namespaces: readonly string[] | undefined;
   readonly notes = new ReconcileNotes();
   readonly isPrimaryUnknown: boolean;
-  /** The arguments of the functions of the user. */
+  /** The arguments of user functions. */
   args: DependentArguments<KubernetesObject, object>;
-  /** The result of the workflow of the controller; absent before it has run. */
+  /** The result of the controller's workflow; absent before it has run. */
   result?: WorkflowResult;
   readonly cleanups: WorkflowResult[] = [];
-  /** Writes of steps that ran out of time. The state of their objects is unknown until they end. */
+  /** Writes of steps that timed out. The state of their objects is unknown until these writes end. */
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #scope: ReconcileScope;
@@ -239,7 +242,7 @@ export class WorkflowRuns implements Reconcile {
 
   async ensureFinalizer(): Promise<void> {
     const primary = await this.#ensureFinalizer?.();
-    // From now on, functions of the user get the primary with the finalizer.
+    // From now on, user functions receive the primary with the finalizer.
     if (primary !== undefined && this.args.primary !== primary) this.args = { ...this.args, primary };
   }
 
@@ -251,24 +254,24 @@ export class WorkflowRuns implements Reconcile {
     this.#scope.onStep(step);
   }
 
-  /** Objects of dependents that no watch selects, as they were read in this reconcile. */
+  /** Objects of dependents that are not in any watch, as read in this reconcile. */
   get discovered(): readonly KubernetesObject[] {
     return this.notes.discovered.all.map(({ object }) => object);
   }
 
-  /** Runs a workflow, at most once for each kind. Default: the workflow of the controller */
+  /** Runs a workflow; repeated calls of the same kind return the first result. Default: the controller's workflow */
   run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
     const runs = this.#started.filter((each) => each.workflow === workflow);
     const known = runs.find((each) => each.kind === kind);
     if (known !== undefined) return known.result;
     const result = this.#start(workflow, kind, Promise.allSettled(runs.map((each) => each.result)));
     this.#started.push({ workflow, kind, result });
-    // A user may ignore the result of a run.
+    // The user may ignore the result of a run.
     result.catch(() => {});
     return result;
   }
 
-  /** The `context.workflow` of the reconciler. */
+  /** Implements `context.workflow` of the reconciler. */
   get own(): WorkflowInvocation {
     return this.#invocationOf(this.#workflows.own);
   }
@@ -286,7 +289,7 @@ export class WorkflowRuns implements Reconcile {
     throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
-  /** Waits for a function of the user and for the runs that it started, also if it did not await them. */
+  /** Waits for a user function and for all runs that it started, even if it did not await them. */
   async settleAfter<Result>(call: Promise<Result>): Promise<Result> {
     try {
       return await call;
@@ -296,8 +299,8 @@ export class WorkflowRuns implements Reconcile {
   }
 
   /**
-   * Returns 0 if nothing needs the finalizer of the primary, the time until the next check, or undefined if something needs it. Searches once more
-   * for objects that no watch selects, and deletes them.
+   * Returns 0 if nothing needs the primary's finalizer, the time until the next check in milliseconds, or undefined if something needs it. Also finds
+   * and deletes objects that no watch selects.
    */
   async releaseAfterMs(): Promise<number | undefined> {
     const { own, ofCleanup, named } = this.#workflows;
@@ -310,7 +313,7 @@ export class WorkflowRuns implements Reconcile {
     for (const node of ofCleanup) {
       const { definition, reconciler } = node;
       const outcome = outcomeOf(definition.name);
-      // The objects of a workflow that did not run stay.
+      // Objects of a workflow that did not run stay.
       const isOver = outcome === undefined ? definition.activationCondition === undefined : isNothingLeft(outcome);
       if (!isOver || mayHaveAny(reconciler, primary)) return undefined;
       if (reconciler.isPartlyUnknown?.({ primary }) === true) return undefined;
@@ -322,7 +325,7 @@ export class WorkflowRuns implements Reconcile {
     return (await Promise.all(all)).includes(true) ? LOOK_AGAIN_AFTER_MS : 0;
   }
 
-  /** Cleans up all workflows of a deleted primary. Resolves with whether nothing is left; rejects with the errors of dependents. */
+  /** Cleans up all workflows of a deleted primary. Resolves with whether nothing is left. Rejects with the errors of dependents. */
   async cleanUpAll(): Promise<boolean> {
     const { own, named } = this.#workflows;
     const results = await Promise.all([own, ...named.values()].map((each) => this.run("cleanup", each)));
@@ -331,7 +334,7 @@ export class WorkflowRuns implements Reconcile {
     return results.every(({ isReady }) => isReady);
   }
 
-  /** Warns of a cleanup() that did not invoke the cleanup of the workflow. */
+  /** Warns about a cleanup() that did not invoke the cleanup of the workflow. */
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
