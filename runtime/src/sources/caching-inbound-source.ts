@@ -9,9 +9,9 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 
-/** Receives external resources from your code, for example from a webhook. They are lost while no running source receives them. */
+/** Receives external resources from your code, for example from a webhook. Without a running source they are dropped. */
 export interface Inbound<Resource> {
-  /** Adds or replaces one resource of a primary; its other ones stay. */
+  /** Adds or replaces one resource of a primary. Its other resources stay. */
   put(primary: ObjectKey, resource: Resource): void;
   /** Replaces all resources of a primary. */
   replace(primary: ObjectKey, resources: readonly Resource[]): void;
@@ -19,9 +19,9 @@ export interface Inbound<Resource> {
   delete(primary: ObjectKey, id: string): void;
 }
 
-/** Forwards resources from your code to the running event sources, of which there usually is one. */
+/** Forwards resources from your code to all running event sources, usually a single one. */
 export interface InboundChannel<Resource> extends Inbound<Resource> {
-  /** Forwards everything to `target`, too, until the returned function is called. */
+  /** Also forwards everything to `target`, until the returned function is called. */
   connect(target: Inbound<Resource>): () => void;
 }
 
@@ -40,27 +40,29 @@ export function createInbound<Resource>(): InboundChannel<Resource> {
 }
 
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
-  /** Returns the resources of a primary; called once for each, before its first reconcile, unless `replace` was called. Default: nothing is fetched */
+  /**
+   * Returns the resources of a primary. Called once per primary, before its first reconcile, unless `replace` was called. Default: nothing is fetched
+   */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
   /**
-   * A channel to receive resources from while the source runs.
+   * A channel from which the source receives resources while it runs.
    *
    * @example channel: createInbound<Page>()
    */
   readonly channel?: InboundChannel<Resource>;
 }
 
-/** An event source to which your code pushes resources (JOSDK CachingInboundEventSource). They are lost while it is stopped. */
+/** An event source to which your code pushes resources (JOSDK's CachingInboundEventSource). Resources pushed while it is stopped are dropped. */
 export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
-/** Creates an event source that caches the resources that are pushed to it. */
+/** Creates an event source that caches pushed resources. */
 export function cachingInboundSource<Resource>(
   options: CachingInboundSourceOptions<Resource>,
 ): CachingInboundSource<Resource> {
   checkFunctions(`event source "${options.name}"`, { fetch: options.fetch });
   const core = new ExternalCore(options);
   const { cache } = core;
-  /** By primary: `all` once its resources are complete, by a fetch or `replace`; before, the ids that were deleted since its fetch began. */
+  /** By primary: `all` when its resources are complete, by a fetch or `replace`; until then, the IDs deleted since its fetch started. */
   const known = new Map<ObjectKey, "all" | Set<string>>();
   const noteGone = (primary: ObjectKey, id: string) => {
     const gone = known.get(primary);
@@ -88,7 +90,7 @@ export function cachingInboundSource<Resource>(
         known.set(key, begun);
         const resources = (await options.fetch?.(primary, core.contextOf(primary, given))) ?? [];
         return () => {
-          // Resources that were pushed meanwhile are newer. The reconcile that loads them reads them, so there is no event.
+          // Resources pushed during the fetch are newer. There is no event, because the reconcile that triggered the fetch reads the result.
           const gone = known.get(key);
           if (gone === "all") return;
           for (const each of resources) if (gone?.has(core.idOf(each)) !== true) cache.recordCreated(key, each);
@@ -118,7 +120,7 @@ export function cachingInboundSource<Resource>(
     invalidate(primary: ObjectKey) {
       const gone = known.get(primary);
       if (gone === "all") known.delete(primary);
-      // The fetch in progress may have begun before the write. With another set than its own, its result does not count as complete.
+      // The fetch in progress may have started before the write. Replacing its set prevents that its result counts as complete.
       else if (gone !== undefined) known.set(primary, new Set(gone));
     },
   });

@@ -1,4 +1,4 @@
-// All event sources of one controller (JOSDK EventSourceManager): those of its primaries, of its dependents, and of the user.
+// The event sources of one controller (JOSDK's EventSourceManager): of its primaries, of its dependents, and of the user.
 import type { SecondaryCause, SourceHealth } from "../base/activity.js";
 import {
   type KubernetesObject,
@@ -36,44 +36,44 @@ export interface ControllerSourcesOptions extends Pick<
   "client" | "controller" | "fieldManager" | "informers" | "logger"
 > {
   readonly primary: KindSource;
-  /** Gets the views of all sources, so that writers can filter own events. */
+  /** Receives the views of all sources, so that writers can filter own events. */
   readonly views: OwnViews;
   readonly dependents: readonly DependentWatch[];
   readonly externals?: readonly ExternalWatch[] | undefined;
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
-  /** Whether a watch that fails blocks the other ones. Default: `isolate` */
+  /** Whether a failing watch blocks the whole controller. Default: `isolate` */
   readonly watchFailurePolicy?: "isolate" | "block" | undefined;
   readonly clock?: Clock | undefined;
-  /** Called when an object has a proof of its link, and the key is not known. */
+  /** Called when an object has a proof of its link and the key is not loaded. */
   onProofUnread?(): void;
 }
 
-// The longest wait of the start for a watch that neither lists nor fails. Primaries that need its objects wait on.
+// How long the start waits for a watch that neither syncs nor fails. Primaries that need its objects wait longer.
 const SETTLE_MS = 10_000;
 
-/** The events of the sources, from their start to their stop. */
+/** Receives the events of all sources from their start until their stop. */
 export interface SourcesListener extends Partial<Pick<SourceRegistrar, "onKnown" | "onWritten">> {
-  /** Called with the changes of primaries by other clients, once the sources know them, so that the reconcile reads what they know. */
+  /** Called for changes of primaries by other clients, after the sources were notified, so that the reconcile reads their current state. */
   onPrimaryChange(change: ResourceChange): void;
-  /** Called with each primary that was deleted, or is not watched any more. */
+  /** Called for each primary that was deleted or is no longer watched. */
   forget(primary: ObjectKey): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
   secondaryOf?(primary: KubernetesObject): object;
 }
 
-// Watches start first; the fetches of external dependents may read the objects of all other sources.
+// Watches start first: fetches of external dependents may read the objects of all other sources.
 const STAGES = { primaries: 0, dependents: 0, userFirst: 1, user: 2, external: 3 };
 const STAGE_COUNT = 4;
 
-/** Returns when a source starts. The sources that start when this replica leads have the same stages again, after all others. */
+/** Returns the stage in which a source starts. Sources with `startsWhenLeading` have the same stages, after all other sources. */
 function stageOf({ role, source }: RegisteredSource): number {
   const stage = STAGES[role === "user" && source.startPriority === "first" ? "userFirst" : role];
   return source.startsWhenLeading === true ? STAGE_COUNT + stage : stage;
 }
 
-/** The arguments of activation conditions, besides those about their source. */
+/** Arguments of activation conditions, except `dependent` and `live`. */
 interface ActivationArguments {
   readonly primary: KubernetesObject;
   readonly secondary: object;
@@ -82,22 +82,22 @@ interface ActivationArguments {
 
 export class ControllerSources {
   readonly primaries: ResourceView;
-  /** The namespaces that are watched; `setNamespaces` changes them. */
+  /** The watched namespaces; `setNamespaces` changes them. */
   namespaces: Namespaces;
   readonly dependents: ReadonlyMap<string, DependentSource>;
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
   readonly #registrar: SourceRegistrar;
   readonly #primary: RegisteredSource;
-  /** All sources except that of the primaries. */
+  /** All sources except the primary source. */
   readonly #registered = new Map<string, RegisteredSource>();
-  /** The sources whose objects the primaries name. */
+  /** Sources with `primaryToSecondary`. */
   #naming: readonly KindSource[] = [];
   #lastChange: Promise<unknown> = Promise.resolve();
   #proofKey: ProofKey | undefined;
   #isProofUnread = false;
   #listener: SourcesListener | undefined;
-  /** Ends the wait of the start for primaries. */
+  /** Ends the wait for primaries at the start. */
   #endWait = () => {};
 
   constructor(options: ControllerSourcesOptions) {
@@ -145,14 +145,14 @@ export class ControllerSources {
   }
 
   /**
-   * Starts all sources in their order; resolves when everything is known that can be, at least the primaries of one namespace. Sources that
-   * start when this replica leads wait for `untilLeading`, which is called when the other ones have started.
+   * Starts all sources in order. Resolves when everything that can be synced is synced, at least the primaries of one namespace. Sources that start
+   * when this replica leads wait for `untilLeading`, which is called once the other sources have started.
    */
   async start(listener: SourcesListener, untilLeading = async () => {}): Promise<void> {
     this.#listener = listener;
     for (const [stage, next] of this.#startOrder().entries()) {
       if (stage === STAGE_COUNT && this.#listener !== undefined) await untilLeading();
-      // A source may be removed, and all of them stopped, while others start.
+      // A source may be removed, and all sources stopped, while others start.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => this.#start(each)));
@@ -160,7 +160,7 @@ export class ControllerSources {
     }
   }
 
-  /** Whether an object has a proof of its link, and the key is not loaded. */
+  /** Whether an object has a proof of its link and the key is not loaded. */
   get lacksProofKey(): boolean {
     return this.#isProofUnread && this.#proofKey === undefined;
   }
@@ -173,16 +173,16 @@ export class ControllerSources {
     return this.#proofKey;
   }
 
-  /** Sets the key of the proofs: from now on the links that it proves count. */
+  /** Sets the proof key: links that it proves are valid from now on. */
   setProofKey(key: ProofKey): void {
     if (this.#proofKey !== undefined) return;
     this.#proofKey = key;
-    // Only links that have a proof were read without the key.
+    // Otherwise no link with a proof has been read without the key.
     if (!this.#isProofUnread) return;
     for (const { view } of this.#all()) view?.refreshIndexes();
   }
 
-  /** Describes which objects are not known that may belong to a primary, so that it must not be reconciled; undefined if all are. */
+  /** Describes unknown objects that may belong to a primary, which block its reconcile; undefined if all are known. */
   unknownFor(primary: PrimaryOrNamespace): string | undefined {
     for (const each of this.#all()) {
       const unknown = each.unknownFor(primary);
@@ -191,7 +191,7 @@ export class ControllerSources {
     return undefined;
   }
 
-  /** Describes why no primary can be reconciled in any of the namespaces; undefined if some can. */
+  /** Describes why primaries cannot be reconciled in any namespace; undefined if they can in at least one. */
   get problem(): string | undefined {
     const problems = (this.namespaces ?? [undefined]).map((namespace) => {
       const isNamespaced = this.primaries.definition.scope === "Namespaced";
@@ -201,7 +201,7 @@ export class ControllerSources {
     return isServed ? undefined : [...new Set(problems)].join("; ");
   }
 
-  /** Stops all sources, in reverse order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
+  /** Stops all sources in reverse order. Resolves with whether the user's sources stopped within `deadlineMs` in total. */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
     this.#endWait();
@@ -215,40 +215,40 @@ export class ControllerSources {
     return !late.signal.aborted;
   }
 
-  /** Requests reconciles of primaries; without effect while the sources are stopped. */
+  /** Requests reconciles of primaries. No effect while the sources are stopped. */
   notify(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     this.#listener?.onSecondaryChange(primaries, cause);
   }
 
-  /** Returns the sources of a type, or the one of this name if it has the type, in the order of their registration. */
+  /** Returns the sources with a type, or only the named source if it has the type, in the order of registration. */
   find(type: SecondaryType, name?: string): readonly EventSource[] {
     const named = name === undefined ? [...this.#registered.values()] : [this.#named(name)];
     return named.flatMap((each) => (each !== undefined && hasType(each.source, type) ? each.source : []));
   }
 
-  /** Returns the source of this name, or that of the dependent of this name. */
+  /** Returns the source with this name, or the source of the dependent with this name. */
   get(name: string): EventSource | undefined {
     return this.#named(name)?.source;
   }
 
-  /** Returns the names of all sources, in the order of their registration. */
+  /** Returns the names of all sources in the order of registration. */
   names(): readonly string[] {
     return [...this.#registered.keys()];
   }
 
   /**
-   * Adds a source, which may be while the controller runs; resolves when its state is known, or the part of it that may concern `primary`.
-   * Returns the registered source of this name if there is one.
+   * Adds a source, even while the controller runs. Resolves when it is synced, or the part of it that may concern `primary`. If a source with this
+   * name is registered already, returns that one.
    */
   async register(source: EventSource, primary?: KubernetesObject): Promise<EventSource> {
     const isRegisteredLater = this.#listener !== undefined;
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user", isRegisteredLater });
-    // The start of the controller starts sources that are registered before it; dependents activate theirs.
+    // Sources registered before the start are started by it; dependents activate theirs.
     if (isRegisteredLater && registered.dependents.length === 0) await registered.startOrThrow(primary);
     return registered.source;
   }
 
-  /** Stops and removes a source; nothing happens if there is none of this name. */
+  /** Stops and removes a source. No effect if there is none with this name. */
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
@@ -266,8 +266,8 @@ export class ControllerSources {
   }
 
   /**
-   * Starts the sources whose activation condition is met for a primary, and ends its use of the other ones; awaited before each reconcile of
-   * it. Throws if a source cannot be started now.
+   * Starts the sources whose activation condition is met for a primary, and ends its use of the others. Awaited before each reconcile of the primary.
+   * Throws if a source cannot be started.
    */
   async activate(args: ActivationArguments): Promise<void> {
     const key = keyOf(args.primary.metadata);
@@ -285,7 +285,7 @@ export class ControllerSources {
     }
   }
 
-  /** Lets every source fetch the resources of a primary that it does not know yet; awaited before each reconcile of it. */
+  /** Lets every source fetch resources of a primary that are not known yet. Awaited before each reconcile of the primary. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
     const loads = [];
     for (const { source, isInUse } of this.#registered.values())
@@ -293,7 +293,7 @@ export class ControllerSources {
     if (loads.length > 0) await Promise.all(loads);
   }
 
-  /** Ends a reconcile of a primary: objects that were fetched for it may be evicted, and if it was deleted meanwhile, its state is dropped. */
+  /** Ends a reconcile of a primary: objects fetched for it may be evicted. If the primary was deleted during the reconcile, its state is dropped. */
   release(primary: KubernetesObject): void {
     const key = keyOf(primary.metadata);
     for (const { source, record } of this.#registered.values())
@@ -305,15 +305,16 @@ export class ControllerSources {
   }
 
   /**
-   * Watches other namespaces, without events for known objects. Primaries of dropped namespaces are deleted for the sources, but not for the
-   * controller. Resolves when the objects of each namespace are known or its watch has failed; if failing watches block, it throws instead.
+   * Changes the watched namespaces, without events for objects that stay known. To the sources, primaries of dropped namespaces count as deleted; to
+   * the controller they do not. Resolves when each namespace has synced or its watch has failed. With `watchFailurePolicy: "block"`, a failing watch
+   * makes it reject.
    */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
-      // The primaries last, so that their reconciles find the secondaries.
+      // Primaries are switched last, so that their reconciles find the secondaries.
       const following = () =>
         [...this.#registered.values(), this.#primary].flatMap(({ kind }) => kind?.following ?? []);
-      // If the namespace is watched again later, an object of the name may be another one.
+      // If the namespace is watched again later, the name may belong to another object.
       const isDropped = ({ namespace }: ObjectMeta) =>
         namespace !== undefined && namespaces?.includes(namespace) === false;
       try {
@@ -333,12 +334,12 @@ export class ControllerSources {
     return change;
   }
 
-  /** Returns the health of each source by name; that of inactive dependents is unknown. */
+  /** Returns the health of each source by name; `unknown` for inactive dependents. */
   health(): { readonly [name: string]: SourceHealth } {
     return Object.fromEntries(this.#all().map((each) => [each.name, each.health]));
   }
 
-  /** The failures of the sources, and the sources that have not started yet, to report while the start takes long. */
+  /** Problems of the sources, and sources that have not started, to report during a slow start. */
   get failures(): readonly string[] {
     const { controller, primary } = this.#options;
     const wrong = this.#all().flatMap(({ health: { status, reason } }) =>
@@ -364,7 +365,7 @@ export class ControllerSources {
     await Promise.race([registered.start("settle"), late]).finally(cancel);
   }
 
-  // Without primaries there is nothing to reconcile.
+  // Without any primaries there is nothing to reconcile.
   async #untilPrimaries(): Promise<void> {
     const { primary } = this.#options;
     while (this.#listener !== undefined && !primary.isPartlySynced)
@@ -414,7 +415,7 @@ export class ControllerSources {
     const { controller, primary, fieldManager, client, informers, logger } = this.#options;
     const { clock = systemClock, onAllEvents = false } = this.#options;
     const listener = this.#listener;
-    // An aborted reconcile may start a source after the stop, and the source would never be stopped.
+    // An aborted reconcile may try to start a source after the stop; nothing would stop that source.
     if (listener === undefined) throw new Error(`controller "${controller}" is stopped`);
     return {
       ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
@@ -423,7 +424,7 @@ export class ControllerSources {
       primaries: this.primaries,
       namespaces: this.namespaces,
       secondaryOf: (object) => {
-        // A fetch must not take a part of the secondaries for all of them.
+        // A fetch must not mistake a part of the secondaries for all of them.
         const unknown = this.unknownFor(object);
         if (unknown !== undefined)
           throw new Error(`secondaries of ${keyOf(object.metadata)} are not known yet: ${unknown}`);
@@ -432,7 +433,7 @@ export class ControllerSources {
       knownSecondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
       noteSecondaries: (primaries) => this.#noteSecondaries(primaries),
       notify: (primaries, cause) => {
-        // A wrong key would fail in the queue, where its source is not known.
+        // An invalid key would fail in the queue, where its source is unknown.
         const keys = checkedKeys(primaries, (type) => {
           return `event source "${name}" names a primary by ${type}; a key is "namespace/name" or "name"`;
         });
@@ -442,7 +443,7 @@ export class ControllerSources {
     };
   }
 
-  // The names that a primary gives may follow from the objects that it named before, through several sources.
+  // The secondaries that a primary names may depend on objects that it named before, across several sources.
   #noteSecondaries(primaries: Iterable<ObjectKey>): void {
     const sources = this.#naming;
     if (sources.length === 0) return;
@@ -466,21 +467,21 @@ export class ControllerSources {
   }
 }
 
-/** The event sources of one controller, as its reconciles use them. */
+/** The event sources of one controller, as used by its reconciles. */
 export type SecondarySources = Pick<
   ControllerSources,
   "activate" | "deregister" | "find" | "get" | "load" | "names" | "register"
 >;
 
-/** The running controller that sources are registered for. */
+/** The running controller that a source is registered with. */
 interface SourceRegistrar {
   readonly controller: string;
   readonly logger: Logger;
-  /** Returns the context to start a source with; throws if the controller is stopped. */
+  /** Returns the context for the start of a source. Throws if the controller is stopped. */
   contextOf(source: EventSource): EventSourceContext;
-  /** Called each time objects become known that were not. */
+  /** Called whenever objects become known. */
   onKnown(): void;
-  /** Called with each change of an object in the cluster of the operator that contains a write of its field managers. */
+  /** Called for each change in the operator's cluster that contains a write of its field managers. */
   onWritten(
     change: ResourceChange,
     about: { readonly definition: ResourceDefinition; readonly primaries: Iterable<ObjectKey> },
@@ -490,20 +491,20 @@ interface SourceRegistrar {
 interface SourceRegistration {
   readonly role: "primaries" | "dependents" | "external" | "user";
   readonly dependents?: readonly string[];
-  /** Whether it starts with the first primary that needs it, and stops with the last. */
+  /** Whether it starts for the first primary that needs it, and stops after the last. */
   readonly isActivatedLater?: boolean;
   /** Whether a reconcile registers it, and fails if it cannot be watched. */
   readonly isRegisteredLater?: boolean;
 }
 
-// A source notifies one controller: the other one would get no events.
+// A source can only notify one controller: another one would receive no events.
 const registrars = new WeakMap<EventSource, SourceRegistrar>();
 
 export class RegisteredSource {
   readonly source: EventSource;
-  /** The source if it watches a kind, as those of dependents and of `informerSource` do. */
+  /** The source if it watches a kind, like those of dependents and of `informerSource`. */
   readonly kind: KindSource | undefined;
-  /** The objects of the source; the source of a user may have a view without being a `KindSource`. */
+  /** The objects of the source. A custom source may have a view without being a `KindSource`. */
   readonly view: ResourceView | undefined;
   readonly name: string;
   readonly role: SourceRegistration["role"];
@@ -512,15 +513,15 @@ export class RegisteredSource {
   readonly isRegisteredLater: boolean;
   readonly #registrar: SourceRegistrar;
   readonly #callbacks: Pick<KindSourceContext, "onKnown" | "onWritten">;
-  /** The failures of calls of its functions. */
+  /** Records failures of the source's functions. */
   readonly record: HealthRecord;
-  /** The start in progress or done; absent before it and after a stop. */
+  /** The start, in progress or done; undefined before it and after a stop. */
   #started: Promise<void> | undefined;
   isStarting = false;
   #endWait = () => {};
-  /** The uses, each by a dependent for a primary. */
+  /** The uses of the source: each is a dependent and a primary. */
   readonly #users = new Set<string>();
-  /** The primaries that wait for something that the source does not know, or whose watch could not be started. */
+  /** Primaries waiting for something that the source does not know, or whose watch could not be started. */
   readonly #refused = new Set<ObjectKey>();
 
   constructor(source: EventSource, registrar: SourceRegistrar, as: SourceRegistration) {
@@ -537,12 +538,12 @@ export class RegisteredSource {
     this.record = new HealthRecord(source.name);
   }
 
-  /** Whether it gets changes of primaries: it was started, or its dependents start it. */
+  /** Whether it receives changes of primaries: it has been started, or dependents activate it. */
   get isInUse(): boolean {
     return this.#started !== undefined || this.dependents.length > 0;
   }
 
-  /** The health that the source reports, or the failures of its functions. The getter may throw like any other function of the user. */
+  /** The health reported by the source, unless one of its functions fails. The getter of a custom source may throw. */
   get health(): SourceHealth {
     const { health: calls } = this.record;
     try {
@@ -553,7 +554,7 @@ export class RegisteredSource {
     }
   }
 
-  /** Starts the source, once; resolves when its state is known, or when it is stopped. With `settle` a failing watch ends the wait. */
+  /** Starts the source, once. Resolves when it is synced or stopped. With `settle`, a failing watch also ends the wait. */
   start(mode: "start" | "settle" = "start"): Promise<void> {
     const { source, kind } = this;
     const context = this.#createContext();
@@ -561,17 +562,14 @@ export class RegisteredSource {
     return this.#started;
   }
 
-  /** Describes which objects are not known that may belong to a primary; undefined if its reconcile does not have to wait. */
+  /** Describes unknown objects that may belong to a primary; undefined if its reconcile does not have to wait. */
   unknownFor(primary: PrimaryOrNamespace): string | undefined {
-    // The reconcile of a primary starts these sources, and fails if their objects cannot be known.
+    // These sources are started by the reconcile of a primary, which fails if they cannot be synced.
     if (this.isActivatedLater || this.isRegisteredLater) return undefined;
     return this.#started === undefined ? undefined : this.kind?.unknownFor(primary);
   }
 
-  /**
-   * Describes which objects of a namespace, or of any by default, are not known; undefined if all are. The primary is reconciled when they become
-   * known.
-   */
+  /** Describes unknown objects in a namespace, by default in any; undefined if all are known. The primary is requeued when they become known. */
   unknownIn(primary: ObjectKey, namespace?: string): string | undefined {
     const unknown = this.kind?.unknownIn(namespace);
     if (unknown !== undefined) this.#refused.add(primary);
@@ -579,14 +577,14 @@ export class RegisteredSource {
   }
 
   /**
-   * Starts the source for a reconcile, which must not wait for ever: throws as soon as an attempt to watch fails. `primary` limits the wait to
-   * the namespaces that may hold its objects. A watch keeps trying.
+   * Starts the source during a reconcile, which must not wait forever: throws as soon as an attempt to watch fails. The watch keeps retrying.
+   * `primary` limits the wait to namespaces that may hold its objects.
    */
   async startOrThrow(primary?: KubernetesObject): Promise<void> {
     this.#reserve();
     if (this.kind !== undefined) {
       const context = this.#createContext();
-      // In use from now on, without a wait for all of its namespaces.
+      // In use from now on, without waiting for all of its namespaces.
       this.#started ??= this.#begin(async () => {});
       return this.kind.start(context, "startOrThrow", primary);
     }
@@ -598,9 +596,9 @@ export class RegisteredSource {
     }
   }
 
-  /** Starts the source for a dependent of a primary; resolves when its state is known, and throws if the start fails now. */
+  /** Starts the source for a dependent of a primary. Resolves when it is synced. Throws if the start fails. */
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
-    // A source of the user runs in any case, unless it has an activation condition itself.
+    // A source of the user always runs, unless it has an activation condition.
     if (this.role === "user" && !this.isActivatedLater) return;
     this.#users.add(`${dependent} ${primary}`);
     const context = this.#registrar.contextOf(this.source);
@@ -612,14 +610,14 @@ export class RegisteredSource {
     }
   }
 
-  /** Ends the use by a dependent of a primary. The source stops with its last user, unless it runs in any case. */
+  /** Ends the use by a dependent of a primary. The source stops after its last use, unless it always runs. */
   async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
     const wasUsed = this.#users.delete(`${dependent} ${primary}`);
     this.#refused.delete(primary);
     if (wasUsed && this.#users.size === 0 && this.isActivatedLater) await this.stop();
   }
 
-  /** Stops the source; waits until `late` is aborted. A failure is logged, and does not keep the other sources from being stopped. */
+  /** Stops the source, and waits until `late` is aborted at most. A failure is logged and does not prevent other sources from being stopped. */
   async stop(late?: AbortSignal): Promise<void> {
     const { name } = this;
     const { controller, logger } = this.#registrar;
@@ -658,7 +656,7 @@ export class RegisteredSource {
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
       this.isStarting = true;
-      // The start of a source that is stopped meanwhile may never resolve.
+      // The start of a source that is stopped in the meantime may never resolve.
       await Promise.race([start(), stopped]);
     } catch (error) {
       const what = `event source "${this.name}" of controller "${this.#registrar.controller}" could not be started`;
@@ -670,7 +668,7 @@ export class RegisteredSource {
 
   #callbacksOf({ connection, view: { definition } }: KindSource): Pick<KindSourceContext, "onKnown" | "onWritten"> {
     const onKnown = () => this.#noteKnown();
-    // The field managers of the operator write in its own cluster.
+    // The operator's field managers only write in its own cluster.
     if (connection !== undefined) return { onKnown };
     return { onKnown, onWritten: (change, primaries) => this.#registrar.onWritten(change, { definition, primaries }) };
   }
@@ -695,7 +693,7 @@ export class RegisteredSource {
   }
 }
 
-// By its members, since the source may come from another copy of this package.
+// Checks members instead of the class, because the source may come from another copy of this package.
 function isKindSource(source: EventSource): source is KindSource {
   return viewOf(source) !== undefined && "following" in source;
 }

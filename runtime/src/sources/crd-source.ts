@@ -4,20 +4,20 @@ import { type CustomResourceDefinition, customResourceDefinition } from "../clie
 import type { EventSource } from "./event-source.js";
 import { KindSource } from "./kind-source.js";
 
-// A definition may have a megabyte of schemas, which are not kept.
+// The fields to cache: a CRD may contain a megabyte of schemas.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
 
-/** The versions of a kind that the API server serves. The event source has the name of the CustomResourceDefinition. */
+/** The versions of a kind that the API server serves. The event source is named after the CustomResourceDefinition. */
 export interface ServedKind {
-  /** Undefined while they are not known. */
+  /** Undefined while unknown. */
   readonly servedVersions: readonly string[] | undefined;
-  /** Whether a definition has existed since the start. Without one, an aggregated API server may serve the kind. */
+  /** Whether a CRD has existed since the start. Without one, an aggregated API server may serve the kind. */
   readonly wasDefined: boolean;
 }
 
 /**
- * Creates an event source that reconciles all primaries when a kind is defined or its definition is deleted. No reconcile waits for it, and the operator
- * works without the permission to watch definitions.
+ * Creates an event source that reconciles all primaries when the CRD of a kind is established or deleted. Reconciles do not wait for it, and the
+ * operator works without permission to watch CRDs.
  */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
   const name = crdNameOf(definition);
@@ -42,7 +42,7 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
       const { spec, status } = (watch.get(name) ?? {}) as Partial<CustomResourceDefinition>;
       const isTrue = (wanted: string) =>
         status?.conditions?.some(({ type, status }) => type === wanted && status === "True") === true;
-      // While a definition is terminating, its objects are deleted and none can be created.
+      // While a CRD is terminating, its objects are being deleted and none can be created.
       if (!isTrue("Established") || isTrue("Terminating")) return [];
       return (spec?.versions ?? []).filter(({ served }) => served === true).map(({ name }) => name);
     },

@@ -1,5 +1,5 @@
-// The event sources of dependents (JOSDK EventSourceReferencer), those in Kubernetes first, then external ones: each dependent has a source of its own,
-// shares one with equal dependents, or uses one that the user has registered.
+// Event sources of dependents (JOSDK's EventSourceReferencer), first for Kubernetes dependents, then for external ones. A dependent has its own
+// source, shares one with similar dependents, or uses one that the user registered.
 import {
   type KubernetesObject,
   type ObjectKey,
@@ -27,57 +27,56 @@ import {
 } from "./polling-sources.js";
 import type { RegisteredSource } from "./controller-sources.js";
 
-/** The objects of a dependent, as its controller watches them. */
+/** What the controller watches for a dependent. */
 export interface DependentWatch
   extends
     Pick<KindSourceOptions, "filters" | "mapper" | "namespaces" | "primaryToSecondary">,
     Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
   readonly name: string;
-  /** The names that it had in earlier versions. */
+  /** Names of the dependent in earlier versions. */
   readonly movedFrom?: readonly string[] | undefined;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
   readonly connection?: Connection | undefined;
-  /** The name of an event source of the user to take the objects from. Default: the dependent has a source of its own */
+  /** The name of a user's event source that provides the objects. Default: the dependent has its own source */
   readonly eventSource?: string;
-  /** Whether it only reads objects, which the mapper of the event source finds. */
+  /** Whether the dependent is read-only: the mapper of the event source finds its objects. */
   readonly isReadOnly?: boolean;
   readonly isActivatedLater: boolean;
 }
 
-/** The watch of a dependent with an activation condition, which runs while a primary needs it. */
+/** The watch of a dependent with an activation condition, active while any primary needs it. */
 export interface ActivatedWatch {
   activate(primary: ObjectKey): Promise<void>;
   deactivate(primary: ObjectKey): Promise<void>;
 }
 
-/** The objects that the watch of a dependent knows. */
+/** The objects known to the watch of a dependent. */
 export interface KnownObjects extends ActivatedWatch {
   readonly cache: ResourceView;
-  /** The watched namespaces, if they are not those of the controller; "all" for all of them. */
+  /** The watched namespaces if they differ from those of the controller; `all` for all namespaces. */
   readonly namespaces?: readonly string[] | "all" | undefined;
-  /** The index of the cache by the links of dependents. Default: `PRIMARY_INDEX` */
+  /** The index of the cache by links of dependents. Default: `PRIMARY_INDEX` */
   readonly linkIndex?: string;
   /** Returns the objects that the event source maps to a primary. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Returns the last states of the objects of a primary that other clients deleted. */
+  /** Returns the last states of a primary's objects that other clients deleted. */
   lastSeenOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /**
-   * Describes which objects of a namespace, or of any by default, are not known; undefined if all are. The primary is reconciled when they become
-   * known.
-   */
+  /** Describes unknown objects in a namespace, by default in any; undefined if all are known. The primary is requeued when they become known. */
   unknownIn?(primary: ObjectKey, namespace?: string): string | undefined;
 }
 
-/** The event source of a dependent. */
+/** The event source of a Kubernetes dependent. */
 export interface DependentSource extends KnownObjects {
   readonly source: EventSource;
 }
 
-// Indexes the links of dependents in a source of the user, which may map otherwise.
+// An index by links for sources of the user, whose own mapping may differ.
 const LINK_INDEX = "link";
 
-/** Creates the event sources of dependents, each with its dependents: those that watch the same objects share one, named after the first. */
+/**
+ * Creates the event sources of dependents, each with its dependents. Dependents that watch the same objects share a source, named after the first.
+ */
 export function groupDependents(
   dependents: readonly DependentWatch[],
 ): ReadonlyMap<KindSource, readonly DependentWatch[]> {
@@ -106,7 +105,7 @@ function createSharedSource(members: readonly DependentWatch[]): KindSource {
   return new KindSource({ ...options, dependents: members });
 }
 
-/** Returns the event source of a dependent; throws if the dependent cannot share the registered source. */
+/** Returns the event source of a dependent. Throws if the dependent cannot use the registered source. */
 export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,
@@ -114,7 +113,7 @@ export function createDependentSource(
 ): DependentSource {
   const { source, kind, role } = registered;
   const cache = checkShareable(dependent, source);
-  // Even without heldForCleanup, which an earlier version of the workflow may have had.
+  // Needed even without heldForCleanup, which an earlier version of the workflow may have set.
   cache.addIndex(HELD_INDEX, holdFinalizersIn);
   const lastSeenOf = (object: KubernetesObject) => kind?.lastSeenOf(object) ?? [];
   const own = {
@@ -134,7 +133,7 @@ export function createDependentSource(
   cache.addIndex(index, (object) => linksOf(object, reading));
   return {
     ...own,
-    // The namespace of "current" is known at the start of the source.
+    // The namespace for "current" is only known once the source has started.
     get namespaces() {
       return kind?.ownNamespaces;
     },
@@ -163,11 +162,11 @@ function checkShareable({ name, resource, isReadOnly = false }: DependentWatch, 
   return view;
 }
 
-// Options of a source that follow from the dependent.
+// Options that the runtime derives from the dependent.
 type OwnOptions = "filters" | "idOf" | "name" | "type";
 type FetchOfOne<Primary, Context, Resource> = (primary: Primary, context: Context) => MaybePromise<readonly Resource[]>;
 
-/** The origin of the resources of an external dependent. `Context` is the second argument of the `fetch` of one primary. */
+/** Where the resources of an external dependent come from. `Context` is the second argument of `fetch` for one primary. */
 export type ExternalOrigin<Primary = KubernetesObject, Context = FetchContext, Resource = unknown> =
   | ({ readonly kind: "poll" } & Omit<PollingSourceOptions<Resource>, OwnOptions>)
   | ({ readonly kind: "perPrimaryPoll"; readonly fetch: FetchOfOne<Primary, Context, Resource> } & Omit<
@@ -180,28 +179,28 @@ export type ExternalOrigin<Primary = KubernetesObject, Context = FetchContext, R
     >)
   | { readonly kind: "eventSource"; readonly name: string };
 
-/** The resources of an external dependent, as its controller follows them. */
+/** What the controller follows for an external dependent. */
 export interface ExternalWatch {
-  /** The name of the dependent, and the name and type of an event source of its own. */
+  /** The name of the dependent. Also the name and type of its own event source. */
   readonly name: string;
   readonly origin: ExternalOrigin;
   readonly idOf: IdOf<unknown>;
   readonly isActivatedLater: boolean;
   /** Whether the dependent writes resources, so that the event source has to record its writes. */
   readonly isWritten: boolean;
-  /** Called before a reconcile of a primary; resolves with whether its resources have to be fetched again. Default: they do not */
+  /** Called before each reconcile of a primary. Resolves with whether its resources have to be fetched again. Default: they do not */
   readonly prepare?: ((primary: KubernetesObject, signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 /** The event source of an external dependent. */
 export type ExternalDependentSource = ReturnType<typeof createExternalDependentSource>;
 
-/** Returns the name of the event source of the user that a dependent shares; undefined if it has its own. */
+/** Returns the name of the user's event source that a dependent shares; undefined if it has its own. */
 export function sharedBy({ origin }: ExternalWatch): string | undefined {
   return origin.kind === "eventSource" ? origin.name : undefined;
 }
 
-/** Creates the own event source of a dependent; undefined if it shares one of the user. */
+/** Creates the source of a dependent; undefined if it shares one of the user. */
 export function createExternalSource({
   name,
   origin,
@@ -216,8 +215,8 @@ export function createExternalSource({
 }
 
 /**
- * Returns a source whose `load` never fails: the failure of a fetch is thrown when the resources of the primary are read. So a service that is
- * down fails only the dependents that need it.
+ * Returns a source whose `load` never fails: the error of a fetch is thrown when the resources of the primary are read. This way, an unavailable
+ * service only fails the dependents that need it.
  */
 export function isolated<Source extends ExternalSource<unknown>>(
   source: Source,
@@ -249,11 +248,11 @@ export function isolated<Source extends ExternalSource<unknown>>(
       return source.stop();
     },
   };
-  // The other members, including getters, are those of the source.
+  // All other members, including getters, are inherited from the source.
   return Object.assign(Object.create(source) as Source, members);
 }
 
-/** Returns the event source of an external dependent for its reconciler; throws if the dependent cannot share the registered source. */
+/** Returns the event source of an external dependent for its reconciler. Throws if the dependent cannot use the registered source. */
 export function createExternalDependentSource(
   watch: ExternalWatch,
   registered: RegisteredSource,
@@ -262,7 +261,7 @@ export function createExternalDependentSource(
   const source = checkRecording(watch, registered.source);
   const { name } = watch;
   return {
-    /** Whether other dependents may read its resources, too. */
+    /** Whether other dependents may read its resources as well. */
     isShared: sharedBy(watch) !== undefined,
     secondariesOf: (primary: KubernetesObject) => source.secondariesOf(primary),
     load: async (primary: KubernetesObject, signal: AbortSignal) => source.load?.(primary, signal),
@@ -270,7 +269,7 @@ export function createExternalDependentSource(
     recordUpdated: (...args: Parameters<ExternalSource<unknown>["recordUpdated"]>) => source.recordUpdated?.(...args),
     recordDeleted: (...args: Parameters<ExternalSource<unknown>["recordDeleted"]>) => source.recordDeleted?.(...args),
     invalidate: (primary: ObjectKey) => source.invalidate?.(primary),
-    /** Starts the source for a primary and fetches its resources. A failure of the fetch is thrown when the resources are read. */
+    /** Starts the source for a primary and fetches its resources. If the fetch fails, its error is thrown when the resources are read. */
     async activate(primary: ObjectKey) {
       await registered.activate(name, primary);
       const object = registered.role === "user" ? undefined : primaries.get(primary)?.object;
@@ -284,7 +283,7 @@ function checkRecording(
   { name, isWritten }: ExternalWatch,
   source: EventSource,
 ): EventSource & Partial<ExternalSource<unknown>> {
-  // By its members, since the source may come from another copy of this package.
+  // Checks members instead of the class, because the source may come from another copy of this package.
   const isRecording = ["recordCreated", "recordUpdated", "recordDeleted"].every((member) => member in source);
   if (!isWritten || isRecording) return source;
   throw new Error(

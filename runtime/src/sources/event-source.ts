@@ -1,5 +1,5 @@
-// The contract of event sources, and what those of the runtime share: event filters (predicates of controller-runtime), and the health that follows
-// from the failures of their functions.
+// The interface of event sources, and what the built-in ones share: event filters (controller-runtime's predicates), and health derived from failures
+// of their functions.
 import type { SecondaryCause, SourceHealth } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey, ResourceDefinition } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
@@ -23,79 +23,79 @@ export interface EventSourceContext {
   readonly controller: string;
   readonly primary: ResourceDefinition;
   readonly primaries: IndexedPrimaries;
-  /** The namespaces that the controller watches; all of them if absent. */
+  /** The namespaces that the controller watches; undefined for all. */
   readonly namespaces: readonly string[] | undefined;
-  /** Whether the controller also reconciles deleted primaries (JOSDK triggerReconcilerOnAllEvents). */
+  /** Whether the controller also reconciles deleted primaries (JOSDK's triggerReconcilerOnAllEvents). */
   readonly onAllEvents?: boolean;
   readonly fieldManager: string;
-  /** Returns the key that proves links of dependents, once it is loaded. */
+  /** Returns the key that proves links of dependents; undefined until it is loaded. */
   proofKey?(): ProofKey | undefined;
   readonly client: ApiClient;
-  /** The informers that all controllers of the operator share. */
+  /** The informers shared by all controllers of the operator. */
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Returns the objects of the dependents and the event sources of a primary, by name; throws while they are not all known. */
+  /** Returns the objects of a primary's dependents and event sources by name. Throws while some of them are not synced. */
   secondaryOf?(primary: KubernetesObject): object;
-  /** Like `secondaryOf`, without the objects that are not known yet. */
+  /** Like `secondaryOf`, but without objects that are not known yet. */
   knownSecondaryOf?(primary: KubernetesObject): object;
-  /** Reports a change of secondaries of these primaries, even if filters reject it. */
+  /** Reports a change of secondaries of these primaries, even if filters reject its event. */
   noteSecondaries?(primaries: Iterable<ObjectKey>): void;
   /** Requests reconciles of these primaries. */
   notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
 }
 
-/** Decides whether an event source runs for a primary, such as `crdPresent`. */
+/** Decides for a primary whether an event source runs, like `crdPresent`. */
 export type SourceCondition = (args: never) => unknown;
 
 /**
- * Provides secondary resources of primaries, and events that trigger reconciles (JOSDK EventSource, controller-runtime source.Source). It can be started
- * again after a stop, and belongs to one controller at a time. An error of one of its functions makes it unhealthy, and never ends the operator.
+ * Provides secondary resources of primaries, and events that trigger reconciles (JOSDK's EventSource, controller-runtime's source.Source). It can be
+ * restarted after a stop, and belongs to one controller at a time. Errors of its functions make it unhealthy; they never stop the operator.
  */
 export interface EventSource<Resource = unknown> {
   /** Unique in its controller. */
   readonly name: string;
-  /** The kind of its resources, or a name of your own for external ones; absent if it has no resources. */
+  /** The kind of its resources, or a custom name for external ones; absent if it has no resources. */
   readonly type?: ResourceDefinition | string | undefined;
-  /** `first`: the other sources of the user start when this one has started (JOSDK RESOURCE_STATE_LOADER). */
+  /** With `first`, the user's other sources start after this one has started (JOSDK's RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
-  /** Evaluated before each reconcile of a primary; the source runs while it is met for any primary. Default: the source always runs */
+  /** Evaluated before each reconcile of a primary. The source runs while the condition is met for any primary. Default: the source always runs */
   readonly activationCondition?: SourceCondition | undefined;
-  /** Whether it starts only when this replica leads, as polling sources do. Default: it runs in every replica, so that a new leader has its state */
+  /** Whether it starts only once this replica leads, as polling sources do. Default: it runs in every replica, so that a new leader has its state */
   readonly startsWhenLeading?: boolean;
   readonly health: SourceHealth;
-  /** The client of the cluster that it watches, if that is not the cluster of the operator. */
+  /** The client for the cluster that it watches; undefined for the operator's cluster. */
   readonly client?: ApiClient | undefined;
-  /** Resolves when the resources are known. */
+  /** Starts the source. Resolves when its resources are known. */
   start(context: EventSourceContext): Promise<void>;
-  /** Stops the source, which may drop its state. */
+  /** Stops the source. Its state may be dropped. */
   stop(): Promise<void>;
-  /** Returns the known resources of a primary. The sources of the runtime sort them by key or id. */
+  /** Returns the known resources of a primary. Built-in sources sort them by key or ID. */
   secondariesOf(primary: KubernetesObject): readonly Resource[];
   /** Returns the resource with this key, of any primary. */
   get?(key: ObjectKey): Resource | undefined;
-  /** Called before every reconcile of a primary to fetch its resources, if they are not known yet. If it throws, the reconcile fails. */
+  /** Called before each reconcile of a primary, to fetch its resources if they are not known yet. If it throws, the reconcile fails. */
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
-  /** Called at the end of a reconcile: resources that were fetched for it may be evicted. */
+  /** Called at the end of a reconcile: resources fetched for it may be evicted. */
   release?(primary: ObjectKey): void;
   /**
-   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). If the reconcile of the primary made the change, `madeFor`
-   * is its `key`: do not notify the primary then, which would repeat for ever. A primary in a namespace that is not watched any more counts as
-   * deleted. The deletion of a primary is reported again when a reconcile ends after it.
+   * Called for every change of a primary, before any filter (JOSDK's ResourceEventAware). If the primary's own reconcile made the change, `madeFor`
+   * is its `key`: do not notify the primary then, which would cause an endless loop. A primary in a namespace that is no longer watched counts as
+   * deleted. If a reconcile ends after its primary was deleted, the deletion is reported again.
    */
   onPrimaryChange?(change: ResourceChange): void;
-  /** Called when the namespaces of the controller have changed; resolves when the resources are known. */
+  /** Called after the namespaces of the controller have changed. Resolves when the resources are known. */
   setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;
 }
 
 type Filter<Args extends readonly unknown[]> = (...args: Args) => boolean;
 
-/** Combines filters into one that accepts an event if all of them do. */
+/** Returns a filter that accepts an event if all of these filters do. */
 export function allOf<Args extends readonly unknown[]>(...filters: readonly Filter<Args>[]): Filter<Args> {
   return (...args) => filters.every((filter) => filter(...args));
 }
 
-/** Combines filters into one that accepts an event if any of them does. */
+/** Returns a filter that accepts an event if any of these filters does. */
 export function anyOf<Args extends readonly unknown[]>(...filters: readonly Filter<Args>[]): Filter<Args> {
   return (...args) => filters.some((filter) => filter(...args));
 }
@@ -110,7 +110,7 @@ export function not<Args extends readonly unknown[], Result>(
   condition: (...args: Args) => Result,
 ): (...args: Args) => Result;
 export function not<Args extends readonly unknown[]>(decide: (...args: Args) => unknown): (...args: Args) => unknown {
-  // The properties of a condition, such as the kind that it needs, hold for its negation, too.
+  // The negation has the same properties as the condition, such as the kind that it needs.
   return Object.assign((...args: Args) => negated(decide(...args)), decide);
 }
 
@@ -120,7 +120,7 @@ function negated(result: unknown): unknown {
   return { ...result, isMet: !(result.isMet as boolean) };
 }
 
-/** Creates the gate of an event source. If a filter throws, the event passes, since no event may be lost. */
+/** Creates the event gate of an event source. If a filter throws, the event passes, because no event may be lost. */
 export function createEventGate<Resource>(
   { onAdd, onUpdate, onDelete, generic }: EventFilters<Resource> = {},
   health: HealthRecord,
@@ -138,17 +138,17 @@ export function createEventGate<Resource>(
   };
 }
 
-/** Applies the filters of an event source; `passesGeneric` applies only the one for all events. */
+/** The filters of an event source. `passesGeneric` only applies the `generic` filter. */
 export type EventGate<Resource> = ReturnType<typeof createEventGate<Resource>>;
 
-// Enough to find the cause, if a function fails for thousands of objects.
+// Enough to find the cause if a function fails for thousands of objects.
 const MAX_REASONS = 3;
 
-/** The health of an event source, which is unhealthy while any part of it fails. One line is logged when that begins, and one when it ends. */
+/** Health of an event source. It is unhealthy while any part fails. One line is logged when it becomes unhealthy, and one when it recovers. */
 export class HealthRecord {
   readonly #source: string;
   readonly #problems = new Map<string, string>();
-  /** The last failure of a function, by part: one that fails for every other object would fill the log. */
+  /** The last failure of a function, by part, to limit logging: a function may fail for every other object. */
   readonly #guarded = new Map<string, string>();
   #logger: Logger | undefined;
   #controller: string | undefined;
@@ -190,12 +190,12 @@ export class HealthRecord {
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
   }
 
-  /** Calls a function of the user; its error is thrown. */
+  /** Calls a user function. Its error is rethrown. */
   run<Result>(part: string, call: () => Result): Result {
     return userCalls.run(this.#callOf(part), call);
   }
 
-  /** Calls a function of the user for `object`; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */
+  /** Calls a user function for `object`. If it throws, the source is unhealthy until it succeeds again, and `fallback` is returned. */
   guard<Result>(part: string, call: () => Result, fallback: Result, object?: unknown): Result {
     try {
       const result = synchronous(userCalls.run(this.#callOf(part, object), call));
@@ -207,7 +207,7 @@ export class HealthRecord {
     }
   }
 
-  /** Calls a function of the user without waiting for its result; if it fails, the source is unhealthy until it works again. */
+  /** Calls a user function without waiting for its result. If it fails, the source is unhealthy until it succeeds again. */
   callUnawaited(part: string, call: () => unknown): void {
     callUnawaited(() => userCalls.run(this.#callOf(part), call), {
       onSuccess: () => this.succeed(part),
@@ -235,14 +235,14 @@ export class HealthRecord {
   }
 }
 
-/** Returns the keys that a function of the user returned; throws for a value of another type, with the message that `messageFor` returns. */
+/** Validates keys returned by a user function. Throws for a value of another type, with the message from `messageFor`. */
 export function checkedKeys(values: Iterable<unknown>, messageFor: (type: string) => string): readonly ObjectKey[] {
   const keys = [...values];
   for (const key of keys) if (typeof key !== "string") throw new TypeError(messageFor(typeNameOf(key)));
   return keys as ObjectKey[];
 }
 
-/** Names the type of a value, for an error. */
+/** Returns the name of a value's type, for errors. */
 export function typeNameOf(value: unknown): string {
   return value === null ? "null" : typeof value;
 }

@@ -1,59 +1,60 @@
-// The cache of resources outside Kubernetes, by primary and by id (JOSDK ExternalResourceCachingEventSource). It stores every change by value, whether or
-// not the filters accept it as an event. Results are snapshots.
+// The cache of resources outside Kubernetes, by primary and ID (JOSDK's ExternalResourceCachingEventSource). It stores every change, by value, even
+// if filters reject the event. Returned resources are snapshots.
 import { isDeepStrictEqual } from "node:util";
 import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
 import { type EventGate, checkedKeys } from "./event-source.js";
 
-/** Returns the id of a resource, unique among the resources of its primary. */
+/** Returns the ID of a resource, unique among the resources of its primary. */
 export type IdOf<Resource> = (resource: Resource) => string;
 
-/** The id of a resource of which each primary has one at most. */
+/** The ID function for resources of which each primary has at most one. */
 export const singleResource: IdOf<unknown> = () => "";
 
-/** The id of a resource that has the metadata of a Kubernetes object. */
+/** The ID function for resources with the metadata of a Kubernetes object. */
 export const kubernetesResource: IdOf<Pick<KubernetesObject, "metadata">> = ({ metadata }) => keyOf(metadata);
 
 const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
-/** The default time that a fetch may lag behind an own write, equal to the creation grace period of Crossplane. */
+/** The default time that a fetch may lag behind an own write: Crossplane's creation grace period. */
 export const CREATION_GRACE_MS = 30_000;
 
-/** The number of old states of a resource that are recognized in a fetch after own writes. */
+/** How many previous states of a resource are recognized as stale in a fetch after own writes. */
 const MAX_STALE = 20;
 
 interface ExternalCacheOptions {
-  /** The time that a fetch may lag behind an own write. 0: every fetch counts at once. Default: 0 */
+  /** How long a fetch may lag behind an own write, in milliseconds; 0 if every fetch is current. Default: 0 */
   readonly graceMs?: number | undefined;
-  /** Returns the time in milliseconds; never runs backwards. */
+  /** Returns the time in milliseconds. Must be monotonic. */
   readonly time?: (() => number) | undefined;
 }
 
-/** A write of the controller, until a fetch shows it. */
+/** A write of the controller that no fetch has shown yet. */
 interface OwnChange<Resource> {
-  /** The `now` of the cache at the write: a fetch that began before does not show it. */
+  /** `now` of the cache at the write: a fetch that started earlier does not show it. */
   readonly at: number;
   readonly time: number;
-  /** The states that a fetch may show while it lags behind; undefined for no resource. */
+  /** States that a lagging fetch may return; undefined stands for no resource. */
   readonly stale: readonly (Resource | undefined)[];
 }
 
 /**
- * The external resources of all primaries. Each method that stores fetched or pushed resources returns whether they cause an event.
+ * External resources of all primaries. Methods that store fetched or pushed resources return whether that causes an event.
  *
- * Absence is confirmed: a resource that one fetch lacks is kept, and the next fetch, begun later, decides. Lists of services lag behind, so an own
- * write counts until a fetch shows it, or shows a state that is not an old one, or the grace period is over. Pushed resources count at once.
+ * Absence has to be confirmed: a resource that is missing from a fetch is kept until a later fetch lacks it as well. Because lists of services lag
+ * behind, an own write takes precedence until a fetch shows it, or shows a state that is not stale, or the grace period has passed. Pushed resources
+ * take effect immediately.
  */
 export class ExternalCache<Resource> {
-  /** A logical time, to be read at the begin of a fetch: own writes after it are newer than the result of the fetch. */
+  /** A logical clock. Read it at the start of a fetch: own writes after that are newer than the result of the fetch. */
   now = 0;
   readonly #idOf: IdOf<Resource>;
   readonly #gate: EventGate<Resource>;
   readonly #graceMs: number;
   readonly #time: () => number;
   readonly #resources = new Map<ObjectKey, ReadonlyMap<string, Resource>>();
-  /** The own writes that no fetch has shown yet, by primary and id. */
+  /** Own writes that no fetch has shown yet, by primary and ID. */
   readonly #own = new Map<ObjectKey, Map<string, OwnChange<Resource>>>();
-  /** The logical time at which a fetch lacked a known resource, by primary and id. */
+  /** The logical time at which a fetch lacked a known resource, by primary and ID. */
   readonly #missed = new Map<ObjectKey, Map<string, number>>();
 
   constructor(
@@ -67,25 +68,27 @@ export class ExternalCache<Resource> {
     this.#time = time;
   }
 
-  /** Tells whether the last fetch lacked a known resource of a primary, or of any, so that another fetch has to confirm it. */
+  /** Reports whether the last fetch lacked a known resource of a primary, or of any primary, so that another fetch has to confirm its absence. */
   isUnsure(primary?: ObjectKey): boolean {
     return primary === undefined ? this.#missed.size > 0 : this.#missed.has(primary);
   }
 
-  /** Tells whether the resources of a primary are known; there may be none. */
+  /** Reports whether the resources of a primary are known. There may be none. */
   has(primary: ObjectKey): boolean {
     return this.#resources.has(primary);
   }
 
-  /** Returns the resources of a primary, sorted by id, since a service lists them in any order. */
+  /** Returns the resources of a primary, sorted by ID, because a service may list them in any order. */
   of(primary: ObjectKey): readonly Resource[] {
     const known = this.#of(primary);
     return [...known.keys()].sort().map((id) => known.get(id)!);
   }
 
-  /** Stores the resources of all primaries, fetched at `since`, or pushed; a primary that `all` lacks has none. Returns the primaries with an event. */
+  /**
+   * Stores the resources of all primaries, fetched at `since`, or pushed. A primary missing from `all` has none. Returns the primaries with an event.
+   */
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since?: number): ObjectKey[] {
-    // Keys and ids are read before anything is stored: a function that throws leaves the cache as it was.
+    // Compute keys and IDs before storing anything: if a function throws, the cache is unchanged.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(primary, resources)]));
     const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
     const changed = [...gone, ...byId.keys()].filter((primary) =>
@@ -95,7 +98,7 @@ export class ExternalCache<Resource> {
     return changed;
   }
 
-  /** Stores the resources of a primary, fetched at `since`, or pushed. */
+  /** Stores the resources of a primary, fetched at `since`, or pushed. Returns whether that causes an event. */
   replace(primary: ObjectKey, resources: readonly Resource[], since?: number): boolean {
     return this.#store(primary, this.#newest(primary, this.#byId(primary, resources), since));
   }
@@ -111,14 +114,14 @@ export class ExternalCache<Resource> {
     return this.#store(primary, this.#without(primary, id));
   }
 
-  /** Records a resource that the controller created, unless a state of it is known already. */
+  /** Records a resource that the controller created, unless the cache already has a state of it. */
   recordCreated(primary: ObjectKey, resource: Resource): void {
     const id = this.#idOf(resource);
     if (this.#of(primary).has(id)) return;
     this.#record(primary, id, { resources: new Map([...this.#of(primary), [id, resource]]), before: undefined });
   }
 
-  /** Records a resource that the controller changed, unless another state than `previous` is known already. */
+  /** Records a resource that the controller updated, unless the cache has a state other than `previous`. */
   recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void {
     const id = this.#idOf(resource);
     const known = this.#of(primary);
@@ -151,7 +154,7 @@ export class ExternalCache<Resource> {
     remove(this.#missed, primary, id);
   }
 
-  // A pushed state does not lag behind, so no old state may win over it; a fetch that began before is older all the same.
+  // A pushed state is current, so no state is stale any more. A fetch that started before the own write is still older.
   #believe(primary: ObjectKey, id: string): void {
     const own = this.#own.get(primary);
     const change = own?.get(id);
@@ -163,7 +166,7 @@ export class ExternalCache<Resource> {
     return new Map([...this.#of(primary)].filter(([other]) => other !== id));
   }
 
-  /** Returns the resources that were fetched at `since`, with own writes and unconfirmed absences in place of older states. */
+  /** Returns the resources fetched at `since`, but own writes and unconfirmed absences take precedence over stale states. */
   #newest(
     primary: ObjectKey,
     fetched: ReadonlyMap<string, Resource>,
@@ -193,16 +196,16 @@ export class ExternalCache<Resource> {
     return newest;
   }
 
-  /** Tells whether a fetch shows a state before an own write. */
+  /** Reports whether a fetch shows a state from before an own write. */
   #isBehind(
     { at, time, stale }: OwnChange<Resource>,
     { resource, found, since }: { resource: Resource | undefined; found: Resource | undefined; since: number },
   ): boolean {
     if (at > since) return true;
     if (this.#time() - time >= this.#graceMs) return false;
-    // The present state may be an old one, too, for example of a resource that was created and deleted.
+    // The current state may equal a stale one, for example if a resource was created and deleted.
     if (stale.some((each) => isDeepStrictEqual(each, found))) return true;
-    // A service may still list a resource while it deletes it, in any state.
+    // A service may still list a resource, in any state, while it deletes it.
     return resource === undefined && found !== undefined;
   }
 

@@ -1,5 +1,5 @@
-// Resources outside Kubernetes (JOSDK ExternalResourceCachingEventSource): the contract of their event sources, and the core that polling and inbound
-// sources share, with their start and stop, their cache, and one fetch at a time.
+// Resources outside Kubernetes (JOSDK's ExternalResourceCachingEventSource): the interface of their event sources, and the core shared by polling and
+// inbound sources: start and stop, the cache, and fetches, of which only one runs at a time for the same resources.
 import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
 import { userCalls } from "../base/user-calls.js";
 import { requireFunctions, requireNumbers } from "../base/validation.js";
@@ -10,65 +10,65 @@ import { CREATION_GRACE_MS, ExternalCache, type IdOf } from "./external-cache.js
 
 /** An event source of resources outside Kubernetes. */
 export interface ExternalSource<Resource> extends EventSource<Resource> {
-  /** Records a resource that the controller created, so that its next reconcile reads it; without an event. */
+  /** Records a resource that the controller created, so that its next reconcile reads it. Causes no event. */
   recordCreated(primary: ObjectKey, resource: Resource): void;
-  /** Records a resource that the controller changed from `previous`, unless a newer state is known; without an event. */
+  /** Records a resource that the controller updated from `previous`, unless a newer state is known. Causes no event. */
   recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void;
-  /** Records that the controller deleted a resource; without an event. */
+  /** Records that the controller deleted a resource. Causes no event. */
   recordDeleted(primary: ObjectKey, resource: Resource): void;
-  /** Marks the resources of a primary as uncertain after a failed write, which may have had an effect: its next `load` fetches again. */
+  /** Marks the resources of a primary as uncertain after a failed write, which may have taken effect: its next `load` fetches them again. */
   invalidate(primary: ObjectKey): void;
 }
 
-/** The options that all event sources of external resources have. */
+/** Options common to all event sources of external resources. */
 export interface ExternalSourceOptions<Resource> {
   /** Unique in its controller. */
   readonly name: string;
-  /** The user's name for the type, by which a reconciler finds the resources. */
+  /** A custom type name, by which a reconciler looks up the resources. */
   readonly type?: string;
-  /** Returns the id of a resource, unique among those of its primary: `singleResource` if there is one at most. */
+  /** Returns the ID of a resource, unique among the resources of its primary. Use `singleResource` if there is at most one. */
   readonly idOf: IdOf<Resource>;
   readonly filters?: EventFilters<Resource>;
   /**
-   * How long one fetch may take, in milliseconds; then its signal is aborted and the fetch has failed. Default: 60,000
+   * The timeout of a fetch in milliseconds. After it the signal is aborted, and the fetch fails. Default: 60,000
    *
    * @example fetchTimeoutMs: 10_000
    */
   readonly fetchTimeoutMs?: number;
   /**
-   * How long what is fetched may lag behind what the controller itself created, updated or deleted, in milliseconds; so long its own change counts,
-   * unless a fetch shows it, or something new. Apart from that, a resource that one fetch lacks counts as there until the next one lacks it as
-   * well. 0: every fetch is believed at once, for a service whose lists are never late. Default: 30,000. Example: `creationGraceMs: 120_000`
+   * How long a fetch may lag behind creations, updates, and deletions by the controller itself, in milliseconds. During this time an own write takes
+   * precedence, unless a fetch shows it, or shows a new state. Independent of that, a resource that is missing from one fetch is kept until the next
+   * fetch lacks it, too. 0: every fetch is current, for a service whose lists never lag behind. Default: 30,000. Example: `creationGraceMs: 120_000`
    */
   readonly creationGraceMs?: number;
 }
 
 /** The last argument of a `fetch` function. */
 export interface FetchContext {
-  /** Aborted when the result is not needed any more. */
+  /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal;
-  /** The known dependents and resources of the primary that is fetched for, by the names of dependents and event sources. */
+  /** The known dependents and resources of the fetched primary, by name of the dependent or event source. */
   readonly secondary?: object;
 }
 
 export type MaybePromise<Result> = Result | Promise<Result>;
 
 const FETCH_TIMEOUT_MS = 60_000;
-/** The longest time to the next poll after one that lacked a known resource. */
+/** The maximum time until the next poll if the last one lacked a known resource. */
 const CONFIRM_MS = 1_000;
 
-/** The members in which event sources of external resources differ. */
+/** The members in which the kinds of external event sources differ. */
 interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange" | "startsWhenLeading"> {
   onStart?(context: EventSourceContext): void | Promise<void>;
   onStop(): void;
 }
 
-/** How a reconcile gets the resources of its primary. */
+/** How a reconcile loads the resources of its primary. */
 interface PrimaryLoad {
   readonly signal: AbortSignal;
-  /** Fetches the resources if they are not known. */
+  /** Fetches the resources unless they are known. */
   fetch(): Promise<unknown>;
-  /** Fetches uncertain resources, with a fetch that begins after this call. */
+  /** Fetches uncertain resources, with a fetch that starts after this call. */
   refetch(): Promise<unknown>;
 }
 
@@ -78,15 +78,15 @@ export class ExternalCore<Resource, Taken = void> {
   readonly idOf: IdOf<Resource>;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
-  /** Absent while the source is stopped. */
+  /** Undefined while the source is stopped. */
   context: EventSourceContext | undefined;
   readonly #timeoutMs: number;
-  /** Limits how many fetches run at once. */
+  /** Limits concurrent fetches. */
   readonly #turns: Semaphore | undefined;
   readonly #fetches = new Map<string, SingleFetch<Taken>>();
-  /** The primaries whose resources are uncertain, each with a mark of when they became so. */
+  /** Primaries whose resources are uncertain, each with a token of when that was recorded. */
   readonly #stale = new Map<ObjectKey, symbol>();
-  /** The primaries whose load failed. Their retries may be exhausted, so they are reconciled after the next fetch that succeeds. */
+  /** Primaries whose load failed. They are requeued after the next successful fetch, because their retries may be exhausted. */
   readonly #refused = new Set<ObjectKey>();
 
   constructor(options: ExternalSourceOptions<Resource>, turns?: Semaphore) {
@@ -111,7 +111,7 @@ export class ExternalCore<Resource, Taken = void> {
     return { signal, secondary: this.context?.secondaryOf?.(primary) ?? {} };
   }
 
-  /** Returns the fetch for a primary, which is closed when the primary is deleted, or that for all primaries. */
+  /** Returns the fetch for a primary, which is closed when the primary is deleted, or the fetch for all primaries. */
   fetchOf(key?: ObjectKey): SingleFetch<Taken> {
     const part = partOf(key);
     const fetch = this.#fetches.get(part) ?? this.#createFetch(part);
@@ -120,8 +120,8 @@ export class ExternalCore<Resource, Taken = void> {
   }
 
   /**
-   * Polls until the signal is aborted: after a delay, and then a delay after each poll has ended; sooner if the last one lacked a resource of
-   * the primary, or of any. A poll must not reject.
+   * Polls until the signal is aborted. Each poll starts `delayMs()` after the end of the previous one, or sooner if the last fetch lacked a resource
+   * of the primary, or of any primary. `poll` must not reject.
    */
   pollUntil(signal: AbortSignal, delayMs: () => number, poll: () => Promise<void>, primary?: ObjectKey): void {
     if (signal.aborted) return;
@@ -133,7 +133,7 @@ export class ExternalCore<Resource, Taken = void> {
     signal.addEventListener("abort", cancel);
   }
 
-  /** Polls once more, soon, if the last fetch lacked a resource of a primary: the second fetch confirms that it is deleted. */
+  /** Schedules an early poll if the last fetch lacked a resource of a primary: a second fetch confirms its deletion. */
   confirm(primary: ObjectKey, signal: AbortSignal, poll: () => Promise<unknown>): void {
     const { context } = this;
     if (context === undefined || signal.aborted || !this.cache.isUnsure(primary)) return;
@@ -144,13 +144,13 @@ export class ExternalCore<Resource, Taken = void> {
     signal.addEventListener("abort", cancel);
   }
 
-  /** Gets the resources of a primary for its reconcile; throws if a fetch fails, or the reconcile is aborted. */
+  /** Loads the resources of a primary for its reconcile. Throws if a fetch fails or the reconcile is aborted. */
   async load(primary: ObjectKey, { signal, fetch, refetch }: PrimaryLoad): Promise<void> {
     this.#refused.delete(primary);
     const run = async () => {
       const mark = this.#stale.get(primary);
       if (mark !== undefined) await refetch();
-      // A write that failed meanwhile may have had its effect after that fetch began.
+      // Another write that failed in the meantime may have taken effect after the fetch started.
       if (this.#stale.get(primary) === mark) this.#stale.delete(primary);
       await fetch();
     };
@@ -162,13 +162,13 @@ export class ExternalCore<Resource, Taken = void> {
     }
   }
 
-  /** Returns the given primaries whose load failed, and forgets their failure. Default: all primaries */
+  /** Removes and returns those of the given primaries whose load failed. Default: all primaries */
   takeRefused(primaries: Iterable<ObjectKey> = this.#refused): readonly ObjectKey[] {
     return [...primaries].filter((primary) => this.#refused.delete(primary));
   }
 
   forget(key: ObjectKey): void {
-    // A fetch in progress would keep a turn that other fetches wait for.
+    // A fetch in progress would hold a slot that other fetches wait for.
     this.#cancel(partOf(key), `primary "${key}" was deleted`);
     this.cache.forget(key);
     this.#stale.delete(key);
@@ -176,7 +176,7 @@ export class ExternalCore<Resource, Taken = void> {
     this.record.succeed(partOf(key));
   }
 
-  /** Creates the event source of this core. */
+  /** Creates the event source. */
   createSource<Own extends OwnParts>(type: string | undefined, own: Own): ExternalSource<Resource> & Own {
     const { cache, record } = this;
     const name = this.name;
@@ -226,13 +226,13 @@ function partOf(key: ObjectKey | undefined): string {
   return key === undefined ? "fetch" : `the fetch for "${key}"`;
 }
 
-/** Fetches something, and returns how to take it, which is called unless the fetch was too late. */
+/** Fetches something. Returns the function that stores the result, which is not called if the fetch timed out or was canceled. */
 type Fetch<Taken> = (signal: AbortSignal) => Promise<() => Taken>;
 
 interface FetchOptions {
   /** The name of the event source. */
   readonly name: string;
-  /** What the health of the source calls the fetch. */
+  /** The name of the fetch in the health of the source. */
   readonly part: string;
   readonly record: HealthRecord;
   readonly timeoutMs: number;
@@ -241,7 +241,10 @@ interface FetchOptions {
   readonly context: () => EventSourceContext | undefined;
 }
 
-/** Fetches one thing, once at a time for all callers. A fetch that misses its deadline is aborted, and its answer is not taken. */
+/**
+ * A fetch of which only one is in progress at a time; concurrent callers share it. A fetch that exceeds its timeout is aborted, and its result is
+ * dropped.
+ */
 class SingleFetch<Taken> {
   readonly #options: FetchOptions;
   #current: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
@@ -251,7 +254,7 @@ class SingleFetch<Taken> {
     this.#options = options;
   }
 
-  /** Fetches, or joins the fetch in progress. */
+  /** Starts a fetch, or joins the one in progress. */
   run(fetch: Fetch<Taken>): Promise<Taken> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (this.#current !== undefined) return this.#current.ended;
@@ -261,7 +264,7 @@ class SingleFetch<Taken> {
     return ended;
   }
 
-  /** Fetches after the fetch in progress, which may have begun too early to see a change. */
+  /** Starts a fetch after the one in progress, which may have started too early to show a change. */
   async again(fetch: Fetch<Taken>): Promise<Taken> {
     await this.#current?.ended.catch(() => {});
     return this.run(fetch);
@@ -278,15 +281,15 @@ class SingleFetch<Taken> {
     const { name, part, record, timeoutMs, turns, context } = this.#options;
     const { signal } = abort;
     try {
-      // The caller of a fetch relies on its begin, so there is no await without a need.
+      // Callers rely on a synchronous start, so only await if necessary.
       const turn = turns?.acquire(signal);
       if (turn !== undefined) await turn;
-      // Nothing is fetched before the start.
+      // Set, because nothing is fetched before the start.
       const { clock, controller } = context()!;
       const call = { what: `${part} of event source "${name}"`, controller };
       const tracked = (late: AbortSignal) => userCalls.track(call, () => fetch(late));
       const take = await withDeadline(tracked, { timeoutMs, clock }, [signal]).finally(() => turns?.release());
-      // It may have been closed in the turn in which the answer came.
+      // The fetch may have been closed in the same turn of the event loop in which the response arrived.
       signal.throwIfAborted();
       const taken = take();
       record.succeed(part);

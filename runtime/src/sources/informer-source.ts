@@ -9,73 +9,74 @@ import type { EventSource, SourceCondition } from "./event-source.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper, PrimaryToSecondaryMapper } from "./mappers.js";
 
-/** The options of `informerSource`: what it watches, and how objects are mapped to primaries. */
+/** Options of `informerSource`: what to watch, and how to map objects to primaries. */
 export interface InformerSourceOptions<
   Resource extends KubernetesObject,
   Primary extends KubernetesObject = KubernetesObject,
 > extends Pick<InformerRequest, "fieldSelector" | "labelSelector" | "shardSelector"> {
   /** Unique in its controller. */
   readonly name: string;
-  /** The kind: a generated class, or what `untypedResource` returns. */
+  /** The kind: a generated class, or the result of `untypedResource`. */
   readonly resource: Defined<Resource>;
-  /** Returns the primaries to reconcile when an object changes. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
+  /** Returns the primaries to reconcile when an object changes. Default: the primaries that name it in `primaryToSecondary`, otherwise `byAnyLink` */
   readonly mapper?: ContextualMapper<Resource, Primary> | undefined;
-  /** Returns the objects that a primary refers to, if nothing in the objects themselves leads to the primary. */
+  /** Returns the objects that a primary refers to. Use it if the objects themselves do not identify the primary. */
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary, never> | undefined;
-  /** The namespaces that are watched. Default: those of the controller, also when these change. */
+  /** The namespaces to watch. Default: those of the controller, including later changes */
   readonly namespaces?: "sameAsController" | "all" | "current" | readonly string[] | undefined;
-  /** The connection to another cluster. Owner references mean nothing there, so the source needs a mapper. */
+  /** The connection to another cluster. Owner references do not work across clusters, so the source requires a mapper. */
   readonly connection?: Connection | ConnectionOptions;
   readonly filters?: EventFilters<Resource> | undefined;
-  /** Finds objects by the values that these functions return, through `byIndex`. */
+  /** Index functions for `byIndex`, by the name of the index. */
   readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] } | undefined;
   /**
-   * `metadata`: the API server sends, and the cache keeps, only the metadata. Paths such as `spec.containers[].image` or
-   * `metadata.labels["example.com/app"]`: the cache keeps the values at these paths and the metadata; if a path leads into the metadata, only the
-   * identity and the owners are kept besides. An object that is kept in part cannot be written.
+   * With `metadata`, the API server sends, and the cache keeps, only metadata. With paths such as `spec.containers[].image` or
+   * `metadata.labels["example.com/app"]`, the cache keeps the values at these paths and the metadata; if any path is within the metadata, it keeps
+   * only these values, the identity, and the owner references of it. A partial object cannot be written.
    *
    * @example informerSource({ name: "pods", resource: Pod, cache: { paths: ["status.phase"] } })
    */
   readonly cache?: "full" | "metadata" | { readonly paths: readonly string[] };
   /**
-   * The number of objects that are kept whole in each watched namespace (or in all), besides those of reconciles in progress. The other ones are
-   * evicted and read again before a reconcile of their primary; until then they are not found, and their events have no old state. Such a watch
-   * is not shared.
+   * The number of complete objects to keep per watched namespace (or in total for all namespaces), in addition to those used by reconciles in
+   * progress. All others are evicted and read again before a reconcile of their primary; until then lookups do not find them, and their events have
+   * no old state. Such a watch is not shared.
    */
   readonly maxCachedObjects?: number;
   /**
-   * False for kinds whose resource versions cannot be compared: then an own write is known when the watch delivers it, and causes an event. Default: true
+   * Set to false for kinds whose resourceVersions cannot be compared. An own write is then only known when the watch delivers it, and causes an
+   * event. Default: true
    *
    * @example comparesVersions: false
    */
   readonly comparesVersions?: boolean;
   /**
-   * `first`: the other sources of the user start when the objects of this one are known. Default: `default`
+   * With `first`, the user's other sources start after this one has synced. Default: `default`
    *
    * @example startPriority: "first"
    */
   readonly startPriority?: "first" | "default";
   /**
-   * Evaluated before each reconcile of a primary. The source is watched while the condition is met for some primary, and has no objects
-   * otherwise. Default: it is always watched; if the API server does not serve the kind, the source has no objects and its health says so.
+   * Evaluated before each reconcile of a primary. The source watches while the condition is met for any primary, and has no objects otherwise.
+   * Default: it always watches; if the API server does not serve the kind, the source has no objects and reports that in its health
    *
    * @example informerSource({ name: "routes", resource: Route, activationCondition: crdPresent })
    */
   readonly activationCondition?: SourceCondition | undefined;
 }
 
-/** An event source of the objects of one kind. */
+/** An event source for the objects of one kind. */
 export interface InformerSource<Resource extends KubernetesObject>
   extends EventSource<Resource>, ResourceReader<Resource> {
   get(ref: ObjectRef | ObjectKey): Resource | undefined;
-  /** Returns the objects of a namespace, or of all, that fulfill a condition, sorted by key, without evicted ones. */
+  /** Returns the matching objects of a namespace, or of all namespaces, sorted by key, without evicted ones. */
   list(options?: {
     readonly namespace?: string;
     readonly where?: (resource: Resource) => boolean;
   }): readonly Resource[];
 }
 
-/** Creates an event source that watches one kind (JOSDK InformerEventSource). Equal watches of an operator share one informer and its cache. */
+/** Creates an event source that watches one kind (JOSDK's InformerEventSource). Identical watches in an operator share an informer and its cache. */
 export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
@@ -109,7 +110,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
     startPriority,
     activationCondition,
   };
-  // The view has objects of the definition, to which the options are typed.
+  // The view contains objects of the definition, which the options are typed for.
   return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }
 

@@ -1,7 +1,7 @@
-// The objects of one kind as one controller watches them (controller-runtime source.Kind, JOSDK InformerEventSource with its InformerManager).
+// The objects of one kind, as watched by one controller (controller-runtime's source.Kind, JOSDK's InformerEventSource with its InformerManager).
 //
-// A source holds a share of one informer for all namespaces, or of one for each. Its namespaces change in one turn of the event loop: until then its
-// view shows the objects of the old ones, then all that the informers of the new ones know.
+// A source holds a handle of one informer for all namespaces, or one per namespace. A change of namespaces is atomic: the view switches from the
+// objects of the old namespaces to those of the new ones in one turn of the event loop.
 import type { NamespaceHealth, SourceHealth } from "../base/activity.js";
 import {
   type KubernetesObject,
@@ -40,66 +40,66 @@ import {
 
 interface SharingDependent {
   readonly name: string;
-  /** The names that it had in earlier versions. */
+  /** Names of the dependent in earlier versions. */
   readonly movedFrom?: readonly string[] | undefined;
 }
 
-/** The options of a source of one kind. They are untyped: those of `informerSource` have the types and the documentation. */
+/** Options of a source for one kind. They are untyped; `informerSource` has the typed and documented ones. */
 export interface KindSourceOptions extends MappingOptions {
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: (object: KubernetesObject) => readonly string[] } | undefined;
   readonly startPriority?: "first" | "default";
   readonly activationCondition?: SourceCondition | undefined;
   readonly request: Omit<InformerRequest, "namespace">;
-  /** Whether the source belongs to the runtime: it is not found by the type of its objects, and reconciles do not read them. */
+  /** Whether the source is internal to the runtime: lookups by type do not find it, and it provides no secondaries. */
   readonly isInternal?: boolean;
-  /** The dependents that share the source; the cause of an event names theirs. */
+  /** The dependents that share the source. The cause of an event names one of them. */
   readonly dependents?: readonly SharingDependent[];
   /** Called before each reconcile of a primary, which fails if it throws. */
   readonly onLoad?: (primary: KubernetesObject, signal: AbortSignal) => Promise<void>;
-  /** Whether the objects are the primaries themselves, which are not mapped. */
+  /** Whether the objects are the primaries themselves, which need no mapping. */
   readonly isOfPrimaries?: boolean;
 }
 
 type PrimarySourceOptions = KindSourceOptions["request"] & Pick<KindSourceOptions, "indexes">;
 
-/** Creates the event source of the primaries of a controller; no other one of the controller may have its name, "primary". */
+/** Creates the event source for the primaries of a controller. Its name, "primary", is reserved. */
 export function createPrimarySource({ indexes, ...request }: PrimarySourceOptions): KindSource {
   return new KindSource({ name: "primary", request, indexes, isOfPrimaries: true });
 }
 
-/** The namespaces to watch; all of them if undefined. */
+/** The namespaces to watch; undefined for all. */
 export type Namespaces = readonly string[] | undefined;
 
 /**
- * What a start waits for: `start`, until the objects of all namespaces are known; `startOrThrow`, the same, but it throws as soon as an
- * attempt fails; `settle`, until they are known or an attempt has failed in each namespace. The informers keep trying in any case.
+ * What the start waits for. `start`: until all namespaces have synced. `startOrThrow`: the same, but it throws as soon as an attempt fails. `settle`:
+ * until each namespace has synced or an attempt for it has failed. The informers keep retrying in any case.
  */
 type StartMode = "start" | "startOrThrow" | "settle";
 
-/** The shares of informers by namespace; that of all namespaces has the key undefined. */
+/** Informer handles by namespace; the key undefined stands for all namespaces. */
 type Shares = ReadonlyMap<string | undefined, InformerHandle>;
 
-/** The context of a source of a kind; `crdSource` starts its own without callbacks. */
+/** The context of a source for a kind. `crdSource` starts its own without callbacks. */
 export interface KindSourceContext extends EventSourceContext {
-  /** Called each time all objects of a namespace become known, or other namespaces are watched. */
+  /** Called whenever all objects of a namespace become known, or the watched namespaces change. */
   onKnown?(): void;
-  /** Called with each change that contains a write of the operator's field managers, and the primaries of its object. */
+  /** Called for each change that contains a write of the operator's field managers, with the primaries of the object. */
   onWritten?(change: ResourceChange, primaries: Iterable<ObjectKey>): void;
 }
 
-/** What exists from a start to the stop. */
+/** State from a start until the stop. */
 interface Running {
   readonly context: KindSourceContext;
-  /** Absent for a source of primaries. */
+  /** Undefined for a source of primaries. */
   readonly mapping: Mapping | undefined;
 }
 
-/** A prepared change of the namespaces, of which the source shows nothing yet. */
+/** A prepared change of the namespaces that does not affect the view yet. */
 interface NamespaceChange {
-  /** Whether the source has been neither stopped nor started since, and shows the same informers. */
+  /** Whether the source has not been stopped, started, or switched to other informers since. */
   isCurrent(): boolean;
-  /** Shows the objects of the new namespaces and drops the old ones in this turn; resolves when the old informers have been released. */
+  /** Synchronously switches the view to the new namespaces. Resolves when the old informers have been released. */
   commit(): Promise<void>;
   rollback(): Promise<void>;
 }
@@ -112,7 +112,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly activationCondition;
   readonly view: ResourceView;
   readonly connection: Connection | undefined;
-  /** The watched namespaces, if they are not those of the controller; "all" for all of them. */
+  /** The watched namespaces if they differ from those of the controller; `all` for all namespaces. */
   ownNamespaces: readonly string[] | "all" | undefined;
   readonly #options: KindSourceOptions;
   readonly #gate: EventGate<KubernetesObject>;
@@ -120,7 +120,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly #lastSeen = new LastSeen();
   #running: Running | undefined;
   #shares: Shares = new Map();
-  /** Aborted when other informers replace the shares. */
+  /** Aborted when the informers are replaced. */
   #replaced = new AbortController();
   #endListening = () => {};
 
@@ -131,7 +131,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.startPriority = options.startPriority ?? "default";
     this.activationCondition = options.activationCondition;
     this.connection = request.connection;
-    // The namespace of "current" is known at the start.
+    // The namespace for "current" is only known at the start.
     this.ownNamespaces = namespaces === "sameAsController" || namespaces === "current" ? undefined : namespaces;
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
@@ -152,7 +152,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
   }
 
-  /** The client of the other cluster that is watched, while the source runs; undefined in the cluster of the operator. */
+  /** The client of the other cluster that it watches, while the source runs; undefined for the operator's cluster. */
   get client(): ApiClient | undefined {
     if (this.connection === undefined) return undefined;
     return [...this.#shares.values()][0]?.informer.client;
@@ -163,30 +163,30 @@ export class KindSource implements EventSource<KubernetesObject> {
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  /** Whether the objects of some namespace were listed. */
+  /** Whether at least one namespace has synced. */
   get isPartlySynced(): boolean {
     return [...this.#shares.values()].some(({ informer }) => informer.isSynced);
   }
 
-  /** Whether no namespace can be watched, or the source is stopped. */
+  /** Whether all namespaces fail, or the source is stopped. */
   get isFailing(): boolean {
     return [...this.#shares.values()].every(({ informer }) => informer.health.status === "unhealthy");
   }
 
-  /** Whether the primaries name its objects. */
+  /** Whether primaries name its objects (`primaryToSecondary`). */
   get isNamed(): boolean {
     return this.#options.primaryToSecondary !== undefined;
   }
 
-  /** This source if it watches the namespaces of the controller. */
+  /** This source if it watches the controller's namespaces; otherwise undefined. */
   get following(): KindSource | undefined {
     const { namespaces = "sameAsController" } = this.#options;
     return namespaces === "sameAsController" ? this : undefined;
   }
 
   /**
-   * Shows the known objects of the namespaces, and follows them. `primary` limits the wait to the namespaces that may hold its secondaries.
-   * A stop ends the wait, with an error for `startOrThrow` alone.
+   * Shows the known objects of the namespaces, and watches them. `primary` limits the wait to namespaces that may hold its secondaries. A stop ends
+   * the wait; only `startOrThrow` throws then.
    */
   async start(context: KindSourceContext, mode: StartMode = "start", primary?: KubernetesObject): Promise<void> {
     if (this.#options.namespaces === "current")
@@ -197,7 +197,7 @@ export class KindSource implements EventSource<KubernetesObject> {
       this.#running = { context, mapping: this.#createMapping(context) };
     }
     const isConcerned = primary === undefined ? undefined : this.#concernOf(primary);
-    // The indexes of the view ask the mapping while the caches are shown.
+    // While the caches are shown, the indexes of the view call the mapping.
     if (isFirst) {
       const { ownNamespaces = context.namespaces } = this;
       const names = this.#namesOf(ownNamespaces === "all" ? undefined : ownNamespaces);
@@ -214,15 +214,14 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.#running = undefined;
     this.#record.stop();
     const shares = this.#shares;
-    // In this turn, so that a start after this call finds no shares.
+    // Synchronously, so that a start after this call finds no handles.
     this.#show(new Map());
     await releaseShares(shares.values());
   }
 
   /**
-   * Watches other namespaces, too, until their objects are known; throws, and changes nothing, if one cannot be watched now. With `settle` a
-   * failing namespace is accepted, unless it is watched in place of all namespaces or all in place of some: then the objects that are known
-   * would be taken for deleted.
+   * Also watches other namespaces until they have synced. Throws, and changes nothing, if one of them cannot be watched. With `settle`, a failing
+   * namespace is accepted, unless single namespaces replace the watch of all or vice versa: then known objects would be mistaken for deleted ones.
    */
   async prepare(namespaces: Namespaces, mode: Exclude<StartMode, "start"> = "startOrThrow"): Promise<NamespaceChange> {
     const running = this.#running;
@@ -230,7 +229,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     const names = this.#namesOf(namespaces);
     const missing = names.filter((name) => !old.has(name));
     const added: Shares = running === undefined ? new Map() : this.#acquire(running.context.informers, missing);
-    // A bounded cache may evict objects before the view shows it, so it is indexed from the start.
+    // A bounded cache may evict objects before the view shows them, so index it from the start.
     const indexed = [...added.values()].map(({ informer }) => this.view.addIndexesTo(informer.cache));
     const removeIndexes = () => indexed.forEach((remove) => remove());
     const isCurrent = () => this.#running === running && this.#shares === old;
@@ -261,7 +260,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     return [...mapping.secondariesOf(primary)].sort().flatMap((key) => this.get(key) ?? []);
   }
 
-  /** Returns the last states of the objects of a primary that other clients deleted since the source started. */
+  /** Returns the last states of a primary's objects that other clients deleted since the source started. */
   lastSeenOf({ metadata }: KubernetesObject): readonly KubernetesObject[] {
     return this.#lastSeen.of(keyOf(metadata)).filter((object) => !this.view.has(keyOf(object.metadata)));
   }
@@ -279,16 +278,16 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   /**
-   * Describes which objects are not known yet that may belong to a primary, or to primaries of a namespace in general; undefined if all
-   * are known, or the source is stopped.
+   * Describes objects that are not known yet and may belong to a primary, or to any primary of a namespace; undefined if all are known or the source
+   * is stopped.
    */
   unknownFor(primary: PrimaryOrNamespace): string | undefined {
-    // Usually everything is known.
+    // Fast path: usually everything is known.
     if (this.#unknownWhere() === undefined) return undefined;
     return this.#unknownWhere(this.#concernOf(primary));
   }
 
-  /** Describes which objects of a namespace, or of any by default, are not known yet; undefined if all are. */
+  /** Describes objects that are not known yet in a namespace, by default in any; undefined if all are known. */
   unknownIn(namespace?: string): string | undefined {
     return this.#unknownWhere((each) => namespace === undefined || each === namespace);
   }
@@ -311,8 +310,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   /**
-   * Asks these primaries again which objects they name, if that follows from other secondaries; returns the primaries that name other ones
-   * now.
+   * Calls `primaryToSecondary` again for those of these primaries whose result depends on other secondaries. Returns the primaries whose result has
+   * changed.
    */
   nameAgain(primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
     return this.#running?.mapping?.nameAgain?.(primaries) ?? [];
@@ -332,7 +331,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (this.#running?.mapping === undefined) return;
     const { context, mapping } = this.#running;
     const { key, object, old, isInitial, madeFor = "" } = change;
-    // The primaries of the old state are notified, too.
+    // The primaries of the old state are notified as well.
     const before = old === undefined ? [] : mapping.primariesOf(key, old);
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
     context.noteSecondaries?.(primaries);
@@ -363,13 +362,13 @@ export class KindSource implements EventSource<KubernetesObject> {
     return unknownIn(this.#shares, this.view.definition, isConcerned);
   }
 
-  /** Returns a test for the namespaces that may hold objects of a primary. */
+  /** Returns a test for namespaces that may hold objects of a primary. */
   #concernOf(primary: PrimaryOrNamespace): NamespaceTest {
     const covers = (namespace: string) => this.#shares.has(undefined) || this.#shares.has(namespace);
     return this.#running?.mapping?.concernOf(primary, covers) ?? isHomeOf(primary);
   }
 
-  // The wait begins anew with each change of the namespaces: those that are dropped may never become known.
+  // The wait restarts when the namespaces change: dropped namespaces may never sync.
   async #untilKnown(mode: StartMode, isConcerned?: NamespaceTest): Promise<void> {
     for (let shares: Shares | undefined; shares !== this.#shares;) {
       shares = this.#shares;
@@ -381,7 +380,7 @@ export class KindSource implements EventSource<KubernetesObject> {
       try {
         await untilAborted(Promise.all(starts), this.#replaced.signal);
       } catch (error) {
-        // The failure of a dropped namespace does not matter.
+        // Ignore failures of dropped namespaces.
         if (shares === this.#shares) throw error;
       }
     }
@@ -396,11 +395,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.#replaced.abort();
     this.#replaced = new AbortController();
     this.view.show(new Map([...shares].map(([name, { informer }]) => [name, informer.cache])));
-    // Other sources may have listed them before, and no reconcile waits for a dropped namespace.
+    // Other sources may have synced these informers before, and no reconcile waits for dropped namespaces any more.
     if (shares.size > 0) onKnown();
   }
 
-  // The objects of a cluster-scoped kind are in no namespace, so a list of namespaces would exclude all of them.
+  // Objects of a cluster-scoped kind are in no namespace, so a list of namespaces would exclude all of them.
   #namesOf(namespaces: Namespaces): readonly (string | undefined)[] {
     const isEverywhere = this.view.definition.scope === "Cluster" || namespaces === undefined;
     return isEverywhere ? [undefined] : [...new Set(namespaces)];
@@ -412,7 +411,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 }
 
-/** Returns the present name of the dependent of an object; one that was removed from the workflow keeps its name. */
+/** Returns the current name of an object's dependent; the recorded name if the dependent was removed from the workflow. */
 function dependentOf({ metadata }: KubernetesObject, dependents: readonly SharingDependent[]): string | undefined {
   const written = metadata.annotations?.[DEPENDENT_NAME];
   return dependents.find(({ movedFrom }) => movedFrom?.some((name) => name === written))?.name ?? written;
@@ -438,7 +437,7 @@ function namespaceHealthOf(shares: Shares): { readonly [namespace: string]: Name
   return Object.fromEntries([...shares].map(([name = "", share]) => [name, ofShare(share)]));
 }
 
-/** Describes which objects are not known in the namespaces that matter, all by default; undefined if all are, as when there are no shares. */
+/** Describes unknown objects in the relevant namespaces, by default in all; undefined if all are known, or if there are no handles. */
 function unknownIn(shares: Shares, definition: ResourceDefinition, isConcerned?: NamespaceTest): string | undefined {
   for (const [namespace, { informer }] of shares) {
     if (informer.isKnown || (namespace !== undefined && isConcerned?.(namespace) === false)) continue;
@@ -460,9 +459,9 @@ async function releaseShares(shares: Iterable<InformerHandle>): Promise<void> {
 }
 
 /**
- * Changes the namespaces of all sources that follow those of the controller, in one turn; throws, and changes nothing, if one cannot be
- * watched now, unless the mode is `settle`. Resolves when the old informers have been released. `following` returns the sources in their
- * order; if they change meanwhile, the new ones are prepared. `onSwitch` is called in the turn of the change, before it.
+ * Atomically changes the namespaces of all sources that follow those of the controller. Throws, and changes nothing, if one of them cannot be
+ * watched, unless the mode is `settle`. Resolves when the old informers have been released. `following` returns the sources in order; if they change
+ * in the meantime, the new ones are prepared as well. `onSwitch` is called immediately before the change, in the same turn of the event loop.
  */
 export async function switchNamespaces(
   namespaces: Namespaces,
@@ -475,7 +474,7 @@ export async function switchNamespaces(
     const sources = following();
     const settled = await Promise.allSettled(sources.map((source) => source.prepare(namespaces, mode)));
     const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    // Only now, so that this attempt shares the informers of the last one, and nothing is listed twice.
+    // Roll back only now, so that this attempt shares the informers of the previous one, and nothing is listed twice.
     for (const change of outdated) await change.rollback();
     outdated = changes;
     const failed = settled.find((each) => each.status === "rejected");
@@ -492,7 +491,7 @@ export async function switchNamespaces(
   }
 }
 
-// Enough for the objects of a namespace that is deleted; the bound keeps a fleet that loses its objects for good from growing.
+// Enough for the objects of a deleted namespace; limits memory if many objects stay deleted.
 const MAX_LAST_SEEN = 1_000;
 
 interface DeletedObject {
@@ -501,13 +500,13 @@ interface DeletedObject {
 }
 
 /**
- * The last states of objects that other clients deleted, for the primaries that they belong to: the cleanup of a primary may need an object that
- * is already gone. They are kept for living primaries as well, since the deletion of the object may arrive before that of the primary.
+ * Last states of objects that other clients deleted, by primary: the cleanup of a primary may need a deleted object. They are also kept while the
+ * primary is not being deleted, because the deletion of the object may be observed before that of the primary.
  */
 class LastSeen {
   readonly #deleted = new Map<ObjectKey, DeletedObject>();
 
-  /** Keeps the last state of a deleted object for these primaries. The oldest objects are dropped beyond 1,000. */
+  /** Keeps the last state of a deleted object for these primaries. Beyond 1,000 objects, the oldest are dropped. */
   add(key: ObjectKey, object: KubernetesObject, primaries: Iterable<ObjectKey>): void {
     const concerned = new Set(primaries);
     this.#deleted.delete(key);
@@ -517,7 +516,7 @@ class LastSeen {
     for (const oldest of this.#deleted.keys()) return void this.#deleted.delete(oldest);
   }
 
-  /** Drops an object that exists again for these primaries. */
+  /** Drops an object for these primaries because it exists again. */
   delete(key: ObjectKey, primaries: Iterable<ObjectKey>): void {
     const known = this.#deleted.get(key);
     if (known === undefined) return;
@@ -525,7 +524,7 @@ class LastSeen {
     if (known.primaries.size === 0) this.#deleted.delete(key);
   }
 
-  /** Drops everything that is kept for a primary. */
+  /** Drops everything kept for a primary. */
   release(primary: ObjectKey): void {
     for (const key of this.#deleted.keys()) this.delete(key, [primary]);
   }

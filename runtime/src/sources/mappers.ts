@@ -1,5 +1,5 @@
-// Mappers from a secondary to its primaries (controller-runtime handler.MapFunc, JOSDK Mappers). A mapper must be a pure function of the object and of
-// the primaries that it reads: it is also called with the old state of an object, so that the primaries of that state are reconciled.
+// Mappers from secondaries to primaries (controller-runtime's handler.MapFunc, JOSDK's Mappers). A mapper must be a pure function of the object and
+// the primaries that it reads: it is also called with the old state of an object, so that the primaries of that state are reconciled, too.
 import {
   type Defined,
   type KubernetesObject,
@@ -16,22 +16,22 @@ export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = Kubern
   secondary: Secondary,
 ) => readonly ObjectKey[];
 
-/** The second argument of a mapper: the cached primaries, with the indexes of the controller. */
+/** The second argument of a mapper: the cached primaries and the indexes of the controller. */
 export interface MapperContext<Index extends string = string, Primary = KubernetesObject> {
   readonly primaries: Omit<ResourceReader<Primary>, "byIndex" | "list"> & {
-    /** Returns the primaries of a namespace, or all of them, in no particular order: a mapper is called for each object. */
+    /** Returns the primaries of a namespace, or all primaries. Unsorted for performance, because a mapper is called for every object. */
     list(options?: { readonly namespace?: string }): readonly Primary[];
-    /** Tells whether the cache has a primary with this key. */
+    /** Reports whether the cache has a primary with this key. */
     has(key: ObjectKey): boolean;
     keys(): Iterable<ObjectKey>;
-    /** Returns the keys of the primaries that are indexed under `value`. */
+    /** Returns the keys of the primaries with an index value. */
     keysByIndex(index: Index, value: string): ReadonlySet<ObjectKey>;
-    /** Returns the primaries that are indexed under `value`, sorted by key. */
+    /** Returns the primaries with an index value, sorted by key. */
     byIndex(index: Index, value: string): readonly Primary[];
   };
 }
 
-/** A mapper that may read the cached primaries. It is called again for an object when the primaries change that it read. */
+/** A mapper that may read the cached primaries. It is called again for an object when primaries that it has read change. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject, Primary = KubernetesObject> = (
   secondary: Secondary,
   context: MapperContext<string, Primary>,
@@ -40,8 +40,8 @@ export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObje
 /** The second argument of `primaryToSecondary`. */
 export interface PrimaryMapperContext<Secondary = object> {
   /**
-   * The known objects of the dependents and the other event sources of the primary, by name, as a reconcile sees them. When one changes that the
-   * mapper may have read, the mapper is called again, even if the filters of its source reject the change.
+   * The known objects of the primary's dependents and other event sources, by name, as in a reconcile. The mapper is called again when an object that
+   * it may have read changes, even if the filters of that source reject the change.
    */
   readonly secondary: Secondary;
 }
@@ -56,20 +56,20 @@ export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = Kubernet
   context: PrimaryMapperContext<Secondary>,
 ) => readonly ObjectKey[];
 
-/** The keys of the labels or annotations that name a primary. */
+/** The keys of labels or annotations that identify a primary. */
 export interface PrimaryKeys {
-  /** The key of the name; an object without it is mapped to no primary. */
+  /** The key for the name. An object without it is not mapped. */
   readonly name: string;
-  /** The key of the namespace; an object without it names a cluster-scoped primary. Default: the namespace of the object. */
+  /** The key for the namespace. An object without it refers to a cluster-scoped primary. Default: the namespace of the object */
   readonly namespace?: string;
-  /** The key of the kind, written as `Kind.group`; an object that names another kind is mapped to no primary. */
+  /** The key for the kind, in the form `Kind.group`. An object that refers to another kind is not mapped; one without it is. */
   readonly type?: string;
 }
 
-// The mappers that map an object only to primaries of its own namespace.
+// Mappers that only map objects to primaries in the same namespace.
 const localMappers = new WeakSet<SecondaryToPrimaryMapper>();
 
-/** Tells whether a mapper is known to map an object only to primaries of its own namespace. */
+/** Reports whether a mapper is known to map objects only to primaries in the same namespace. */
 export function isLocalMapper(mapper: SecondaryToPrimaryMapper): boolean {
   return localMappers.has(mapper);
 }
@@ -79,13 +79,13 @@ function local(mapper: SecondaryToPrimaryMapper): SecondaryToPrimaryMapper {
   return mapper;
 }
 
-/** Maps by owner references of the primary's kind and group, whatever their version. */
+/** Maps by owner references with the primary's kind and group, in any version. */
 export function byOwnerReference({ definition }: Defined): SecondaryToPrimaryMapper {
   const { kind, group } = definition;
   return ownersOf(definition, (owner) => owner.kind === kind && groupOf(owner.apiVersion) === group);
 }
 
-/** Maps by owner references of the primary's kind, whatever their group. */
+/** Maps by owner references with the primary's kind, in any group. */
 export function byOwnerType({ definition }: Defined): SecondaryToPrimaryMapper {
   return ownersOf(definition, ({ kind }) => kind === definition.kind);
 }
@@ -100,7 +100,7 @@ export function byAnnotation(primary: Defined, keys: PrimaryKeys): SecondaryToPr
   return primaryIn("annotations", primary, keys);
 }
 
-/** Maps by the annotations that the runtime writes on dependents that cannot have an owner reference. */
+/** Maps by the annotations that the runtime sets on dependents that cannot have an owner reference. */
 export function byDefaultAnnotations(primary: Defined): SecondaryToPrimaryMapper {
   return byAnnotation(primary, { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE });
 }

@@ -12,19 +12,19 @@ import {
 } from "./external-source.js";
 
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
-  /** The time from the end of one poll to the next. */
+  /** The time from the end of a poll until the next one, in milliseconds. */
   readonly intervalMs: number;
-  /** Returns all resources of all primaries; missing ones are deleted. If it throws, the known resources stay. */
+  /** Returns all resources of all primaries; resources missing from the result are deleted. If it throws, the known resources stay. */
   fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
 }
 
-// The start waits for the first success, so the first attempts follow sooner than after the interval.
+// The start waits for the first success, so the first attempts use a backoff shorter than the interval.
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /**
- * Creates an event source that polls the resources of all primaries at an interval (JOSDK PollingEventSource), one poll at a time. The start
- * resolves after the first poll that succeeds; with `isAwaited: false`, after the first poll even if it fails: then `load` throws its error. A
- * primary whose reconcile failed because of a fetch is reconciled after the next fetch that succeeds.
+ * Creates an event source that polls the resources of all primaries at an interval (JOSDK's PollingEventSource), one poll at a time. The start
+ * resolves after the first successful poll; with `isAwaited: false`, it resolves after the first poll even if that fails, and `load` throws its
+ * error. A primary whose reconcile failed because of a fetch is reconciled after the next successful fetch.
  */
 export function pollingSource<Resource>(
   options: PollingSourceOptions<Resource>,
@@ -38,7 +38,7 @@ export function pollingSource<Resource>(
   let running = new AbortController();
   /** Whether a poll has succeeded since the start. */
   let isSynced = false;
-  /** The error of the last poll before any has succeeded. */
+  /** The error of the last poll while none has succeeded yet. */
   let failure: { readonly error: unknown } | undefined;
 
   const fetch = async (signal: AbortSignal) => {
@@ -102,21 +102,21 @@ export interface PerPrimaryPollingSourceOptions<
   Resource,
   Primary extends KubernetesObject = KubernetesObject,
 > extends ExternalSourceOptions<Resource> {
-  /** The time from the end of one poll to the next, and from the appearance of a primary to its first. */
+  /** The time from the end of a poll until the next one, and from the first event of a primary until its first poll, in milliseconds. */
   readonly intervalMs: number;
-  /** Returns all resources of one primary; missing ones are deleted. If it throws, the known resources stay. */
+  /** Returns all resources of one primary; resources missing from the result are deleted. If it throws, the known resources stay. */
   fetch(primary: Primary, context: FetchContext): MaybePromise<readonly Resource[]>;
-  /** Returns the time to the next poll of a primary. Default: `intervalMs`. */
+  /** Returns the time until the next poll of a primary, in milliseconds. Default: `intervalMs` */
   intervalOf?(primary: Primary, resources: readonly Resource[]): number | undefined;
-  /** Tells whether a primary is polled; called again for each change of it. Default: every primary is polled */
+  /** Reports whether a primary is polled. Called again after each change of the primary. Default: every primary is polled */
   isPolled?(primary: Primary): boolean;
-  /** How many polls run at once. Default: 10. */
+  /** The maximum number of concurrent polls. Default: 10 */
   readonly maxConcurrentPolls?: number;
 }
 
 /**
- * Creates an event source that polls the resources of each primary at its own interval (JOSDK PerResourcePollingEventSource). The first reconcile of
- * a primary fetches them unless a poll has done so. If that fails, the primary is reconciled after the next poll that succeeds.
+ * Creates an event source that polls the resources of each primary at its own interval (JOSDK's PerResourcePollingEventSource). The first reconcile
+ * of a primary fetches them if no poll has done so. If that fails, the primary is reconciled after the next successful poll.
  */
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -128,7 +128,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   // The result of a fetch is whether it causes an event.
   const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
   const { cache, record } = core;
-  /** The poll loop of each primary, which ends when it is aborted. */
+  /** The poll loop of each primary; aborting the controller ends it. */
   const loops = new Map<ObjectKey, AbortController>();
 
   const primaryOf = (key: ObjectKey) => core.context?.primaries.get(key)?.object as Primary | undefined;
@@ -164,7 +164,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     const delayMs = () => delayOf(key);
     core.pollUntil(loop.signal, delayMs, () => poll(key, loop.signal), key);
   };
-  /** The fetch in progress goes on, since a reconcile may wait for it. */
+  /** The fetch in progress continues, because a reconcile may wait for it. */
   const remove = (key: ObjectKey) => {
     loops.get(key)?.abort();
     loops.delete(key);

@@ -1,5 +1,5 @@
-// Maps the objects of a kind to primaries and back (JOSDK SecondaryToPrimaryMapper, PrimaryToSecondaryIndex). A source has one of four mappings: by the
-// links of dependents, by the names that primaries give, by a mapper of the user, or by a mapper with names for the way back.
+// Maps objects of a kind to primaries and back (JOSDK's SecondaryToPrimaryMapper and PrimaryToSecondaryIndex). A source has one of four mappings: by
+// links of dependents, by names that primaries provide, by a custom mapper, or by a custom mapper combined with names.
 import {
   type KubernetesObject,
   type ObjectKey,
@@ -28,38 +28,40 @@ import {
   isLocalMapper,
 } from "./mappers.js";
 
-/** Tells whether the objects of a namespace matter. */
+/** Reports whether objects in a namespace are relevant. */
 export type NamespaceTest = (namespace: string) => boolean;
 
 /** A primary, or any primary of a namespace. */
 export type PrimaryOrNamespace = KubernetesObject | { readonly namespace: string | undefined };
 
-/** The mapping of one event source, from its start to its stop. */
+/** The mapping of an event source, from its start until its stop. */
 export interface Mapping {
-  /** Returns the values of `PRIMARY_INDEX` for an object; absent if the view has no such index. */
+  /** Returns the values of `PRIMARY_INDEX` for an object; absent if the view does not have the index. */
   indexedOf?(object: KubernetesObject): readonly string[];
-  /** Returns the values of `READ_INDEX` for an object; absent if the view has no such index. */
+  /** Returns the values of `READ_INDEX` for an object; absent if the view does not have the index. */
   readsOf?(object: KubernetesObject): readonly string[];
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey>;
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey>;
-  /** Returns a test for the namespaces that may hold secondaries; `covers` tells whether the source watches a namespace. */
+  /** Returns a test for namespaces that may hold secondaries. `covers` reports whether the source watches a namespace. */
   concernOf(primary: PrimaryOrNamespace, covers: NamespaceTest): NamespaceTest;
-  /** Asks a primary for the names of its secondaries before its reconcile: they may depend on more than its own state. */
+  /** Determines the names of a primary's secondaries before its reconcile: they may depend on other objects as well. */
   nameSecondaries?(primary: KubernetesObject): void;
-  /** Asks these primaries again if their names follow from other secondaries; returns those that give other names now. */
+  /**
+   * Determines the names again for those of these primaries whose names depend on other secondaries. Returns the primaries whose names have changed.
+   */
   nameAgain?(primaries: Iterable<ObjectKey>): readonly ObjectKey[];
   onPrimaryChange?(change: ResourceChange): void;
   end?(): void;
 }
 
-/** How a source maps its objects; without any function, by the links of dependents. */
+/** How a source maps its objects: without any function, by links of dependents. */
 export interface MappingOptions {
   readonly name: string;
   readonly mapper?: ContextualMapper | undefined;
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<KubernetesObject, never> | undefined;
-  /** In the namespaces of a list, which a dependent names, links need no proof. */
+  /** The `namespace` of a dependent results in a list of namespaces. In listed namespaces, links need no proof. */
   readonly namespaces?: "sameAsController" | "all" | "current" | readonly string[] | undefined;
-  /** Whether an object with another controlling owner is mapped to no primary, as none of the dependents manages it. */
+  /** Whether an object with another controller owner reference is ignored, because no dependent manages it. */
   readonly isExclusive?: boolean;
 }
 
@@ -67,11 +69,11 @@ interface MappingParts {
   readonly view: ResourceView;
   readonly context: EventSourceContext;
   readonly record: HealthRecord;
-  /** Whether the source watches another cluster, where owner references mean nothing. */
+  /** Whether the source watches another cluster, where owner references do not work. */
   readonly isElsewhere: boolean;
 }
 
-/** The index of a view by what the mapper of an object read of the primaries. */
+/** An index of objects by what their mapper has read of the primaries. */
 export const READ_INDEX = "reads of primaries";
 
 const NONE: readonly ObjectKey[] = [];
@@ -84,7 +86,7 @@ export function createMapping(options: MappingOptions, parts: MappingParts): Map
   return names === undefined ? new MapperMapping(mapper, parts) : new MapperWithNames(mapper, parts, names);
 }
 
-/** Maps by the links of dependents, of which only proven ones count. */
+/** Maps by links of dependents; only proven links are used. */
 class LinkMapping implements Mapping {
   readonly #parts: MappingParts;
   readonly #reading: LinkReading;
@@ -119,29 +121,29 @@ class LinkMapping implements Mapping {
     return this.#parts.view.keysByIndex(PRIMARY_INDEX, provenLinkOf(primary));
   }
 
-  // The step of a dependent in another namespace checks itself whether that namespace is known.
+  // The step of a dependent in another namespace checks whether that namespace is known.
   concernOf(primary: PrimaryOrNamespace, covers: NamespaceTest): NamespaceTest {
     return isHomeCovered(primary, covers) ? isHomeOf(primary) : () => true;
   }
 }
 
-/** Maps by `primaryToSecondary`: the primaries name the objects. */
+/** Maps by `primaryToSecondary`: primaries provide the names of the objects. */
 class NamedMapping implements Mapping {
   readonly #names: SecondaryNames;
   readonly #primaries: IndexedPrimaries;
   readonly #index: string;
-  /** The names from the last reconcile of primaries, unless the index of the primaries has them. */
+  /** Names of the last call per primary, unless the index of primaries has them. */
   readonly #named = new Map<ObjectKey, readonly ObjectKey[]>();
-  /** The primaries by these names. */
+  /** Reverse index of these names. */
   readonly #namedBy = new ObjectIndex(() => NONE);
-  /** The primaries whose names follow from other secondaries. */
+  /** Primaries whose names depend on other secondaries. */
   readonly #followers = new Set<ObjectKey>();
 
   constructor({ name }: MappingOptions, { context }: MappingParts, names: SecondaryNames) {
     this.#names = names;
     this.#primaries = context.primaries;
     this.#index = `event source ${name}`;
-    // An index must find an object under the values that it was added with, so it has only names that follow from the primary alone.
+    // An index has to find an object under the values that it was added with, so it only contains names that depend on nothing but the primary.
     this.#primaries.addIndex(this.#index, (primary) => {
       const { keys, isFollowing } = names.of(primary);
       return isFollowing ? NONE : keys;
@@ -188,7 +190,7 @@ class NamedMapping implements Mapping {
     this.#primaries.removeIndex(this.#index);
   }
 
-  /** Returns the keys that a primary names now, and remembers them. */
+  /** Determines and stores the keys that a primary currently names. */
   #name(primary: KubernetesObject): readonly ObjectKey[] {
     const { keys: named, isFollowing } = this.#names.of(primary);
     const key = keyOf(primary.metadata);
@@ -207,11 +209,11 @@ class NamedMapping implements Mapping {
   }
 }
 
-/** Calls `primaryToSecondary`, which may read secondaries of its primary, and so the same source. */
+/** Calls `primaryToSecondary`, which may read secondaries of its primary, including those of this source. */
 class SecondaryNames {
   readonly #primaryToSecondary: PrimaryToSecondaryMapper<KubernetesObject, never>;
   readonly #parts: MappingParts;
-  /** The primary that the function is called for. What it named before is what the function may read of the source. */
+  /** The primary of the current call. While it runs, this source shows the objects that the primary named before. */
   current: ObjectKey | undefined;
 
   constructor(primaryToSecondary: PrimaryToSecondaryMapper<KubernetesObject, never>, parts: MappingParts) {
@@ -219,7 +221,7 @@ class SecondaryNames {
     this.#parts = parts;
   }
 
-  /** `isFollowing` tells whether the function read other secondaries. */
+  /** `isFollowing` reports whether the function has read other secondaries. */
   of(primary: KubernetesObject): { readonly keys: readonly ObjectKey[]; readonly isFollowing: boolean } {
     const { context, record } = this.#parts;
     const before = this.current;
@@ -246,34 +248,34 @@ class SecondaryNames {
   }
 }
 
-/** The result of a mapper for a state of an object, and what it read of the primaries for that. */
+/** The result of a mapper for a state of an object, and what the mapper has read of the primaries. */
 interface Mapped {
   readonly primaries: readonly ObjectKey[];
   readonly reads: readonly string[];
 }
 
-// To see whether a mapper stays within a namespace, it is called for copies of this many objects, out of so many that are looked at.
+// To check whether a mapper stays within a namespace, it is called for copies of at most MAX_PROBES of the first MAX_PROBED objects.
 const MAX_PROBES = 20;
 const MAX_PROBED = 1_000;
-// A mapper that reads all primaries is called again for every object, which must not happen for each status that is written.
+// A mapper that reads all primaries is called again for every object, which is too expensive for each status write.
 const OWN_WRITES_MS = 5_000;
 
-/** Maps by a mapper of the user, which is called again for an object when the primaries change that it read. */
+/** Maps by a custom mapper, which is called again for an object when primaries that it has read change. */
 class MapperMapping implements Mapping {
   readonly #mapper: ContextualMapper;
   readonly #parts: MappingParts;
   readonly #reads: PrimaryReads;
-  /** The result for each state of an object: an index has to remove what it added. */
+  /** The result per state of an object: an index has to remove exactly what it added. */
   readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** Whether the mapper has read primaries for any object. */
   #isContextual = false;
-  /** The reads whose result may have changed since. */
+  /** Reads whose result may have changed. */
   readonly #stale = new Set<string>();
-  /** The primaries that made them stale, and whether each is reconciled for that anyway. */
+  /** The primaries that made reads stale, and whether each is reconciled for its change anyway. */
   readonly #changed = new Map<ObjectKey, boolean>();
-  /** The states of primaries that have made reads stale. */
+  /** States of primaries that have already made reads stale. */
   readonly #seen = new WeakSet<KubernetesObject>();
-  /** Cancels the timer that makes the reads of all primaries stale after own writes. */
+  /** Cancels the timer that marks reads of all primaries as stale after own writes. */
   #cancelTimer: (() => void) | undefined;
 
   constructor(mapper: ContextualMapper, parts: MappingParts) {
@@ -296,7 +298,7 @@ class MapperMapping implements Mapping {
     if (indexed !== undefined) return indexed as readonly ObjectKey[];
     this.#mapStale();
     const { primaries, reads } = this.#mapOnce(object);
-    // An old state was not mapped again when the primaries changed.
+    // Old states are not mapped again when primaries change.
     const isOld = reads.length > 0 && view.get(key)?.object !== object;
     return isOld ? [...primaries, ...this.#map(object).primaries] : primaries;
   }
@@ -332,8 +334,8 @@ class MapperMapping implements Mapping {
   }
 
   /**
-   * Tells whether the mapper maps the objects of a namespace to primaries of that namespace alone: it is called with copies of known objects, as if
-   * they were in the namespace. False if none of them has primaries.
+   * Reports whether the mapper maps objects of a namespace only to primaries in the same namespace. It calls the mapper with copies of known objects
+   * that are moved to that namespace. False if none of them is mapped to a primary.
    */
   #staysWithin(namespace: string): boolean {
     const { view } = this.#parts;
@@ -388,13 +390,13 @@ class MapperMapping implements Mapping {
     this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
   }
 
-  // The cache knows an own write before its event arrives.
+  // The cache contains an own write before its event arrives.
   #noteOwnWrite(key: ObjectKey): void {
     const current = this.#parts.context.primaries.get(key)?.object;
     if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, [current], true);
   }
 
-  // Once for all primaries that change in one turn.
+  // Runs once for all primaries that change in one turn of the event loop.
   #mapStale(): void {
     if (this.#stale.size === 0) return;
     const { context, view } = this.#parts;
@@ -409,7 +411,7 @@ class MapperMapping implements Mapping {
     }
   }
 
-  /** Maps an object again, unless it was evicted; returns the primaries that it is mapped to now or was before, but not both. */
+  /** Maps an object again, unless it was evicted. Returns the primaries that were added to or removed from its mapping. */
   #mapAgain(key: ObjectKey): readonly ObjectKey[] {
     const { view } = this.#parts;
     const object = view.get(key)?.object;
@@ -423,7 +425,7 @@ class MapperMapping implements Mapping {
   }
 }
 
-/** Maps objects by a mapper of the user, and primaries by the names that they give. */
+/** Maps objects by a custom mapper, and primaries by the names that they provide. */
 class MapperWithNames extends MapperMapping {
   readonly #names: SecondaryNames;
 
@@ -454,18 +456,18 @@ function isHomeCovered(primary: PrimaryOrNamespace, covers: NamespaceTest): bool
   return home !== undefined && covers(home);
 }
 
-/** Returns a test for the namespace of the primary itself. */
+/** Returns a test for the primary's own namespace. */
 export function isHomeOf(primary: PrimaryOrNamespace): NamespaceTest {
   const home = homeOf(primary);
   return (namespace) => namespace === home;
 }
 
-/** Returns the values under which an evicted object is indexed: it cannot be mapped, as most of it is not kept. */
+/** Returns the index values of an evicted object. It cannot be mapped again, because most of it is not kept. */
 function indexedIfEvicted(view: ResourceView, key: ObjectKey, object: KubernetesObject): readonly string[] | undefined {
   return view.isEvicted(object) ? view.indexFor(PRIMARY_INDEX, key)?.valuesOf(object) : undefined;
 }
 
-// The function of the user may have been written without types; a wrong key would fail elsewhere, where its origin is unknown.
+// The user's function may be untyped. An invalid key would fail later, where its origin is unknown.
 function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
   const value: unknown = synchronous(returned);
   const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
@@ -475,16 +477,16 @@ function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey
   });
 }
 
-/** The read of all primaries. */
+/** A read of all primaries. */
 const ALL_READ = "all";
 
 const NO_READS: readonly string[] = [];
 const keyRead = (key: ObjectKey) => `key ${key}`;
 const indexRead = (name: string, value: string) => `index ${name} ${value}`;
 
-/** Records what a mapper reads of the primaries, so that it is called again when that changes, and only then. */
+/** Records what a mapper reads of the primaries, to call it again only if that changes. */
 class PrimaryReads {
-  /** The primaries to read; reads during `record` are recorded. */
+  /** Provides the primaries. Reads during `record` are recorded. */
   readonly context: MapperContext;
   readonly #known: IndexedPrimaries;
   readonly #indexes = new Set<string>();
@@ -505,7 +507,7 @@ class PrimaryReads {
         get: (ref) => noting(keyRead(keyFrom(ref)), known.get(keyFrom(ref))?.object),
         has: (key) => noting(keyRead(key), known.has(key)),
         keys: () => noting(ALL_READ, known.keys()),
-        // Not sorted: a mapper may call it for each of many objects.
+        // Not sorted: a mapper may call it for every object.
         list: (options) => noting(ALL_READ, known.list(options)).map(({ object }) => object),
         keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
         byIndex: (name, value) =>
@@ -524,7 +526,7 @@ class PrimaryReads {
     }
   }
 
-  /** Returns the reads that find a primary in one of these states, except for the read of all. */
+  /** Returns the reads that would find a primary in one of these states, except for reads of all primaries. */
   of(key: ObjectKey, states: readonly (KubernetesObject | undefined)[]): readonly string[] {
     const valuesOf = (name: string) =>
       states.flatMap((state) => (state && this.#known.indexFor(name, key)?.valuesOf(state)) ?? []);
@@ -533,7 +535,7 @@ class PrimaryReads {
   }
 }
 
-// An approximation of the filter in the queue, which decides: all changes but those of metadata or status alone cause a reconcile.
+// Approximates the filter in the queue, which makes the decision: every change except those of only metadata or status causes a reconcile.
 function isReconciledFor({ kind, object, old }: ResourceChange): boolean {
   const generation = old?.metadata.generation;
   return kind !== "updated" || generation === undefined || generation !== object.metadata.generation;

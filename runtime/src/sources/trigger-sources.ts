@@ -1,19 +1,19 @@
-// Event sources without resources, by which your code triggers reconciles (controller-runtime source.Channel).
+// Event sources without resources, with which your code triggers reconciles (controller-runtime's source.Channel).
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { requireNumbers } from "../base/validation.js";
 import { type EventSource, type EventSourceContext, HealthRecord } from "./event-source.js";
 
-/** An event source by which your code triggers reconciles (JOSDK SimpleInboundEventSource). */
+/** An event source with which your code triggers reconciles (JOSDK's SimpleInboundEventSource). */
 export interface InboundSource extends EventSource<never> {
-  /** Triggers reconciles of primaries; without effect while the source is stopped. */
+  /** Triggers reconciles of primaries. No effect while the source is stopped. */
   notify(...primaries: readonly ObjectKey[]): void;
 }
 
-/** An event source by which your code schedules reconciles (JOSDK TimerEventSource). */
+/** An event source with which your code schedules reconciles (JOSDK's TimerEventSource). */
 export interface TimerSource extends EventSource<never> {
   /**
-   * Schedules a reconcile after `delayMs`, at once for 0, in place of the one scheduled before. Throws while the source is stopped, and for an
-   * invalid delay.
+   * Schedules a reconcile after `delayMs` milliseconds, or immediately for 0. Replaces an earlier schedule. Throws while the source is stopped, and
+   * for an invalid delay.
    */
   schedule(primary: ObjectKey, delayMs: number): void;
   /** Cancels the scheduled reconcile. */
@@ -28,7 +28,7 @@ export function inboundSource({ name }: { readonly name: string }): InboundSourc
   });
 }
 
-/** Creates an event source with one timer for each primary, which ends with the primary. */
+/** Creates an event source with one timer per primary, which is canceled when the primary is deleted. */
 export function timerSource({ name }: { readonly name: string }): TimerSource {
   const timers = new Map<ObjectKey, () => void>();
   const cancel = (primary: ObjectKey) => {
@@ -57,7 +57,7 @@ export function timerSource({ name }: { readonly name: string }): TimerSource {
   return Object.assign(source, own);
 }
 
-/** Creates a source, and a holder of its context while it runs. */
+/** Creates a source, and a holder for its context while it runs. */
 function createTrigger(name: string, onStop = () => {}) {
   const record = new HealthRecord(name);
   const running: { context?: EventSourceContext | undefined } = {};
