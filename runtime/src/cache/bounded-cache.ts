@@ -11,13 +11,13 @@ export interface CacheBound {
 /** The operations of the bounded cache that evictions and fetches need. */
 interface BoundedStore {
   readonly observed: ReadonlyMap<ObjectKey, DecodedResource>;
-  /** Returns an object, or the copy that is left of an evicted one. */
+  /** Returns an object, or the copy that remains of an evicted one. */
   peek(key: ObjectKey): DecodedResource | undefined;
-  /** Takes a newer state as pending, like the answer to a write. */
+  /** Adds a newer state as pending, like the response to a write. */
   put(entry: DecodedResource): void;
-  /** Takes a whole object in the place of its copy. */
+  /** Replaces the copy of an evicted object with the whole object. */
   take(key: ObjectKey, entry: DecodedResource): void;
-  /** Replaces an object by its copy. */
+  /** Replaces an object with its copy. */
   evict(key: ObjectKey): void;
 }
 

@@ -73,7 +73,7 @@ export interface Written {
 
 interface ResourceViewOptions {
   readonly isPartial?: boolean;
-  /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
+  /** Called if an index function fails for an object, and without `error` when it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
 

@@ -37,24 +37,24 @@ import {
   failed,
 } from "./transport.js";
 
-/** How a client differs from the usual one. */
+/** Options of an ApiClient. */
 export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
 
 const POD: ResourceDefinition = builtinKindOf({ kind: "Pod", plural: "pods" });
 
-/** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
+/** Returns the requester of a client, which sends requests unchanged. Internal: users call the methods of the client. */
 export let requesterOf: (client: ApiClient) => ApiRequester;
 
-/** Returns a client over the same connections whose requests differ in these options; both observers are called if there are two. */
+/** Returns a client over the same connections with other options. If both clients have an observer, both are called. */
 export function variantOf(client: ApiClient, options: Parameters<ApiRequester["with"]>[0]): ApiClient {
-  // What sends requests is no option that the types of users have.
+  // A requester is not part of the public option type.
   return new ApiClient(client.connection, requesterOf(client).with(options) as object);
 }
 
 /**
- * A client for the objects of one API server. Requests have no rate limit of their own; they are repeated where the server asks for it (429 and
- * 5xx, with Retry-After) and where the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError,
- * with what was asked of which object in the message.
+ * A client for the objects of one API server. It has no rate limit of its own. Requests are retried after a lost connection and after the responses
+ * 429, 502, 503 and 504 (500 only with Retry-After), unless the API server might then execute a write twice. Throws ApiError and ConnectionError,
+ * whose messages contain the operation and the object.
  */
 export class ApiClient {
   readonly connection: Connection;
@@ -71,7 +71,7 @@ export class ApiClient {
       options instanceof ApiRequester ? options : new ApiRequester(new Transport(connection, options), options);
   }
 
-  /** Reads one object; undefined if there is none. */
+  /** Reads an object. Returns undefined if it does not exist. */
   async get<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     ref: ObjectRef,
@@ -80,7 +80,7 @@ export class ApiClient {
     return (await this.getEntry(defined, ref, options))?.object;
   }
 
-  /** Reads one object as the caches hold it, with what these field managers applied; undefined if there is none. */
+  /** Reads an object in the form of the caches, with the fields that these field managers applied. Returns undefined if it does not exist. */
   async getEntry<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
@@ -90,7 +90,7 @@ export class ApiClient {
     return body && decodeResource<Resource>(body, { fieldManagers });
   }
 
-  /** Reads all objects of a kind, page by page. */
+  /** Lists all objects of a kind, in pages. */
   async list<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
@@ -98,13 +98,13 @@ export class ApiClient {
     const found: Resource[] = [];
     const selection = { namespace, labelSelector, fieldSelector, signal };
     const pages = this.#pages<Resource>(definition, selection, { onRestart: () => void found.splice(0) });
-    // Built-in kinds are listed without their apiVersion and kind.
+    // Items of lists of built-in kinds have no apiVersion and kind.
     const type = { apiVersion: definition.apiVersion, kind: definition.kind };
     for await (const { items } of pages) for (const item of items ?? []) found.push({ ...type, ...item });
     return found;
   }
 
-  /** Reads the metadata of all objects of a kind, and yields them page by page. Objects may come again if the list has to begin again. */
+  /** Lists the metadata of all objects of a kind, and yields them page by page. Yields objects again if the list has to restart. */
   async *listMetadata(
     { definition }: Defined,
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
@@ -116,9 +116,9 @@ export class ApiClient {
   }
 
   /**
-   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists. Ends when the
-   * signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if the resource version is
-   * too old, and any other error; nothing is repeated or resumed.
+   * Watches the objects of a kind with a single watch request. Without a resourceVersion, it starts with an ADDED event for each existing object.
+   * Ends when the signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if the
+   * resourceVersion is too old, and any other error. The watch is neither retried nor resumed.
    */
   async *watch<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
@@ -131,7 +131,7 @@ export class ApiClient {
     }
   }
 
-  /** Creates an object; throws an ApiError with code 409 if it exists. */
+  /** Creates an object. Throws an ApiError with code 409 if it already exists. */
   async create<Resource extends KubernetesObject, Input = WholeObject<Resource>>(
     defined: Creatable<Resource, Input>,
     object: NewResource<Input, Resource> | WholeObject<Resource>,
@@ -141,7 +141,7 @@ export class ApiClient {
     return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
   }
 
-  /** Replaces an object, or its status; throws an ApiError with code 409 if it has a resource version that is not the latest. */
+  /** Replaces an object or its status. Throws an ApiError with code 409 if the object has a resourceVersion that is not the latest. */
   async update<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: WholeObject<Resource>,
@@ -151,7 +151,7 @@ export class ApiClient {
     return (await this.write(defined, { ...options, verb: "update", ref, body: object })).object;
   }
 
-  /** Applies an object server-side, whether it exists or not. */
+  /** Writes an object with server-side apply, which creates it if it does not exist. */
   async apply<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: PartialResource<Resource>,
@@ -160,7 +160,7 @@ export class ApiClient {
     return this.write(defined, { ...options, verb: "apply", ref: object.metadata, body: object });
   }
 
-  /** Changes an object by a JSON merge patch (RFC 7386). */
+  /** Changes an object with a JSON merge patch (RFC 7386). */
   async mergePatch<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     target: PatchTarget,
@@ -169,7 +169,7 @@ export class ApiClient {
     return (await this.write(defined, { ...target, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
-  /** Changes an object by a JSON patch (RFC 6902). */
+  /** Changes an object with a JSON patch (RFC 6902). */
   async jsonPatch<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     ref: ObjectRef,
@@ -180,7 +180,7 @@ export class ApiClient {
     return this.write(defined, { ...rest, verb: "jsonPatch", ref, body });
   }
 
-  /** Writes an object in any of the ways, as the caches hold it: what the other writes are made of. */
+  /** Writes an object with any verb, and returns it in the form of the caches. The other write methods call it. */
   write<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     request: WriteRequest,
@@ -190,7 +190,7 @@ export class ApiClient {
     return request.verb === "apply" && definition.isCustom ? applyEmptying(definition, request, send) : send(request);
   }
 
-  /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
+  /** Deletes an object. An object with finalizers or a grace period stays and is only marked for deletion. */
   async delete<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
@@ -202,20 +202,23 @@ export class ApiClient {
     const answer = await this.#sendAbout({ definition, ref }, "delete of", { method: "DELETE", body, signal });
     if (answer === undefined) return { wasFound: false, isGone: true };
     noteDeletion(this.connection, objectPath(definition, ref));
-    // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
+    // For some kinds, the response contains the deleted object. An object that stays has a deletionTimestamp.
     const { kind, metadata } = JSON.parse(answer.toString("utf8")) as Partial<KubernetesObject>;
     const isGone = kind === "Status" || metadata?.deletionTimestamp === undefined;
     return { wasFound: true, isGone, ...(isGone ? {} : { entry: decodeResource(answer, { fieldManagers }) }) };
   }
 
-  /** Reads how many replicas an object has and shall have; undefined if there is no such object, or its kind cannot be scaled. */
+  /** Reads the scale subresource of an object. Returns undefined if the object does not exist or its kind has no such subresource. */
   async getScale({ definition }: Defined, ref: ObjectRef, { signal }: ReadOptions = {}): Promise<Scale | undefined> {
     const target = { definition, ref, subresource: "scale" } as const;
     const body = await this.#sendAbout(target, "get the scale of", { method: "GET", signal });
     return body && (JSON.parse(body.toString("utf8")) as Scale);
   }
 
-  /** Sets how many replicas an object shall have: by a JSON merge patch, or by server-side apply (`apply: true`), which custom kinds do not have. */
+  /**
+   * Sets the replicas of an object through the scale subresource: with a JSON merge patch, or with server-side apply (`apply: true`), which custom
+   * kinds do not support.
+   */
   async setScale(
     { definition }: Defined,
     { name, namespace }: ObjectRef,
@@ -238,7 +241,9 @@ export class ApiClient {
     return JSON.parse(body.toString("utf8")) as Scale;
   }
 
-  /** Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod. */
+  /**
+   * Evicts a pod. If a PodDisruptionBudget does not permit it, throws an ApiError with code 429, without retries. Returns whether the pod existed.
+   */
   async evict(ref: ObjectRef, { uid, gracePeriodSeconds, signal }: EvictOptions = {}): Promise<boolean> {
     const metadata = { name: ref.name, namespace: ref.namespace };
     const deleteOptions = { gracePeriodSeconds, preconditions: uid === undefined ? undefined : { uid } };
@@ -249,14 +254,14 @@ export class ApiClient {
     return isEvicted;
   }
 
-  /** Tells whether the API server serves a kind in its version. */
+  /** Returns whether the API server serves a kind in the version of the definition. */
   async isServed(definition: ResourceDefinition, options: ReadOptions = {}): Promise<boolean> {
     const path = collectionPath(definition).replace(/\/[^/]+$/, "");
     const found = JSON.parse((await this.readPath(path, options)) ?? "{}") as { resources?: { name: string }[] | null };
     return (found.resources ?? []).some(({ name }) => name === definition.plural);
   }
 
-  /** Returns the versions in which the API server serves a kind: without one there are no objects of the kind. */
+  /** Returns the versions in which the API server serves a kind. If there are none, no objects of the kind exist. */
   async servedVersions(definition: ResourceDefinition, options: ReadOptions = {}): Promise<string[]> {
     if (definition.group === "") return (await this.isServed(definition, options)) ? [definition.version] : [];
     const text = (await this.readPath(`/apis/${definition.group}`, options)) ?? "{}";
@@ -265,13 +270,13 @@ export class ApiClient {
     return versions.flatMap(({ version }, index) => (served[index] === true ? version : []));
   }
 
-  /** Reads a path that is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
+  /** Reads a path other than that of an object as text, such as `/version` or `/openapi/v3`. Returns undefined if the server responds with 404. */
   async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
     const request = { method: "GET", path, signal, what: `read ${path}`, isText: true } as const;
     return (await this.#sendUnless(is404, request))?.toString("utf8");
   }
 
-  /** Breaks all connections. */
+  /** Closes all connections and aborts requests in flight. */
   async close(): Promise<void> {
     await this.#requester.transport.close();
   }
@@ -290,7 +295,7 @@ export class ApiClient {
     });
   }
 
-  /** Returns the answer to a request about an object; undefined if there is no such object, or it has no such subresource. */
+  /** Returns the response to a request about an object, or undefined if the object or the subresource does not exist. */
   #sendAbout(
     { definition, ref, subresource }: { definition: ResourceDefinition; ref: ObjectRef; subresource?: string },
     what: string,
@@ -313,7 +318,7 @@ export class ApiClient {
 
 interface ObjectList<Item> {
   readonly metadata?: { readonly continue?: string };
-  /** Go writes an empty list as null. */
+  /** Go serializes an empty list as null. */
   readonly items?: readonly Item[] | null;
 }
 
@@ -321,47 +326,47 @@ function is404(error: unknown): boolean {
   return isApiError(error, 404);
 }
 
-/** Options of every read. */
+/** Options of all read requests. */
 export interface ReadOptions {
-  /** Ends the request. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Which objects of a kind are read. */
+/** Selects the objects of a list. */
 export interface ListOptions extends ReadOptions {
-  /** Default: all namespaces. */
+  /** Default: all namespaces */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
 }
 
-/** Which objects a watch follows, and from when on. */
+/** Selects the objects of a watch and its starting point. */
 export interface WatchOptions extends ListOptions {
-  /** The version after which the events begin. Default: what exists comes first. */
+  /** The resourceVersion after which events start. Default: the watch starts with the existing objects */
   readonly resourceVersion?: string | undefined;
-  /** Whether the server may send BOOKMARK events, which say how far the watch has come. Default: false. */
+  /** Whether the server may send BOOKMARK events, which report the progress of the watch. Default: false */
   readonly allowBookmarks?: boolean | undefined;
 }
 
-/** How an object is deleted. */
+/** Options of a deletion. */
 export interface DeleteOptions extends ReadOptions {
-  /** Deletes the object only if this is its uid; otherwise the server answers 409. */
+  /** Precondition: deletes the object only if it has this UID. Otherwise, the server responds with 409. */
   readonly uid?: string | undefined;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
-  /** The field managers whose entries of `managedFields` are returned with an object that is held. */
+  /** The field managers whose `managedFields` entries are returned with an object that stays. */
   readonly fieldManagers?: FieldManagers;
 }
 
 /** The result of a deletion. */
 export interface Deletion {
   readonly wasFound: boolean;
-  /** False while a finalizer or a grace period holds the object. */
+  /** False while finalizers or a grace period delay the deletion. */
   readonly isGone: boolean;
-  /** The object that is held, with what the field managers that were asked for applied. */
+  /** The object that stays, with the fields that the requested field managers applied. */
   readonly entry?: DecodedResource;
 }
 
-/** How many replicas an object has and shall have (autoscaling/v1). */
+/** The desired and actual replicas of an object (autoscaling/v1). */
 export interface Scale {
   readonly apiVersion: "autoscaling/v1";
   readonly kind: "Scale";
@@ -371,32 +376,32 @@ export interface Scale {
   readonly status?: { readonly replicas: number; readonly selector?: string };
 }
 
-/** The number of replicas that an object shall have, and the field manager that sets it. */
+/** The desired replicas of an object, and how to set them. */
 export interface ScaleOptions extends ReadOptions {
   readonly replicas: number;
-  /** Under whose name the server keeps the number; an apply needs it. */
+  /** The field manager for the replicas field. Required for an apply. */
   readonly fieldManager?: string | undefined;
-  /** Applies the number, which then belongs to the field manager; built-in kinds only. Default: false. */
+  /** Whether to use server-side apply, so that the field manager owns the replicas field. Only for built-in kinds. Default: false */
   readonly apply?: boolean;
-  /** Takes the number over from another field manager, for an apply. Default: true. */
+  /** Whether an apply takes ownership of the field from other field managers. Default: true */
   readonly force?: boolean;
 }
 
-/** How a pod is evicted. */
+/** Options of an eviction. */
 export interface EvictOptions extends ReadOptions {
-  /** Evicts the pod only if this is its uid; otherwise the server answers 409. */
+  /** Precondition: evicts the pod only if it has this UID. Otherwise, the server responds with 409. */
   readonly uid?: string;
-  /** Default: what the pod states. */
+  /** Default: the grace period of the pod */
   readonly gracePeriodSeconds?: number;
 }
 
-/** An event of a watch; the object of a BOOKMARK has only its resource version. */
+/** A watch event. The object of a BOOKMARK has only a resourceVersion. */
 export interface WatchedEvent<Resource extends KubernetesObject = KubernetesObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: Resource;
 }
 
-/** Yields the events of one watch until its signal is aborted, the server ends it, or the caller stops iterating. */
+/** Yields the events of a watch until its signal is aborted, the server ends it, or the caller stops iterating. */
 async function* watchEvents<Resource extends KubernetesObject>(
   transport: Transport,
   definition: ResourceDefinition,
@@ -412,7 +417,7 @@ async function* watchEvents<Resource extends KubernetesObject>(
     signal: leaving.signal,
   } as const;
   const answered = transport.send(request, {
-    // A consumer that is slow to take the events holds the server back.
+    // Backpressure: if the consumer is slow, the client stops reading from the connection.
     onData: (chunk) => (body.write(chunk) ? undefined : once(body, "drain").then(() => {})),
   });
   answered.then(
@@ -425,7 +430,7 @@ async function* watchEvents<Resource extends KubernetesObject>(
       for (const line of splitter.split(chunk)) {
         if (signal?.aborted === true) return;
         const event = objectIn<WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus }>(line.toString("utf8"));
-        // An API server that fails may send null.
+        // A failing API server may send null.
         if (!event?.object) throw transport.foreignAnswer(request, "with no event of a watch");
         if (event.type === "ERROR") throw errorOfStatus(event.object);
         yield event as WatchedEvent<Resource>;
@@ -438,44 +443,47 @@ async function* watchEvents<Resource extends KubernetesObject>(
   }
 }
 
-/** Options of every write. */
+/** Options of all write requests. */
 export interface WriteOptions {
-  /** The field manager under which the API server records the written fields. */
+  /** The field manager of the written fields. */
   readonly fieldManager?: string;
   readonly subresource?: "status" | undefined;
-  /** Aborts the request; the API server may still execute a write in flight. */
+  /** Aborts the request. The API server may still execute a write in flight. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One write of one object. */
+/** A write request for one object. */
 export interface WriteRequest extends WriteOptions {
   readonly verb: WriteVerb;
   readonly ref: ObjectRef;
-  /** The object, or the patch; apiVersion and kind of an object are those of the definition. */
+  /** The object or the patch. An object gets the apiVersion and kind of the definition. */
   readonly body: object;
-  /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
+  /** Whether an apply takes ownership of conflicting fields from other field managers. Default: true, as recommended for controllers */
   readonly force?: boolean;
-  /** Whether the API server only says what would become of the object, and stores nothing. */
+  /** Whether the API server only returns the resulting object without storing it. */
   readonly dryRun?: boolean;
-  /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
+  /**
+   * Whether the write may be sent again after its response was lost. Default: true for an apply, and for an update or a merge patch without a
+   * resourceVersion
+   */
   readonly repeatable?: boolean;
-  /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
+  /** The field managers whose `managedFields` entries are returned. Default: `fieldManager` */
   readonly fieldManagers?: FieldManagers;
-  /** Returns the object if this version of it is known already: then the answer is not decoded. */
+  /** Returns the object if this resourceVersion of it is already cached, so that the response need not be decoded. */
   readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
 }
 
-/** What an apply sends; the kind is that of the definition. */
+/** Options of an apply. */
 export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
   readonly fieldManager: string;
 }
 
-/** The object that a patch changes, and how. */
+/** The object that a patch changes, and the options of the write. */
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
 /** The object after a write. */
 export interface Applied<Resource extends KubernetesObject = KubernetesObject> extends DecodedResource<Resource> {
-  /** Whether the object did not exist before. */
+  /** Whether the write created the object. */
   readonly wasCreated: boolean;
 }
 
@@ -487,10 +495,10 @@ const VERBS = {
   mergePatch: { method: "PATCH", contentType: "application/merge-patch+json", words: "patch of" },
 } as const satisfies { [verb in WriteVerb]: object };
 
-// An apply is read as YAML 1.1, which refuses these where they stand for themselves, or takes them for the end of a line.
+// Apply requests are parsed as YAML 1.1, which rejects these characters unless they are escaped, or treats them as line breaks.
 const NOT_AS_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** Returns the request that makes a write; its errors say what was asked of which object. */
+/** Returns the HTTP request of a write. Its errors contain the operation and the object. */
 export function httpRequestOf(definition: ResourceDefinition, write: WriteRequest): ApiRequest {
   const { verb, ref, body, fieldManager, subresource, signal, force = true, dryRun = false } = write;
   const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
@@ -513,7 +521,7 @@ export function httpRequestOf(definition: ResourceDefinition, write: WriteReques
   };
 }
 
-// JSON.stringify writes 2^63 for the largest int64, which the API server rejects.
+// JSON.stringify writes the largest int64 as 2^63, which the API server rejects.
 function jsonOf(body: object): string {
   let text: string;
   try {
@@ -524,7 +532,7 @@ function jsonOf(body: object): string {
   return mayHaveLongIntegers(text) ? int64Json(body) : text;
 }
 
-/** Reads the answer to a write. */
+/** Decodes the response to a write. */
 function readAnswer<Resource extends KubernetesObject>(
   { status, body }: TransportResponse,
   { fieldManager, findKnown, fieldManagers = fieldManager ? [fieldManager] : [] }: WriteRequest,
@@ -535,11 +543,11 @@ function readAnswer<Resource extends KubernetesObject>(
   return { wasCreated: status === 201, ...entry };
 }
 
-// What an apply empties. Where all entries of a map or all items of a list were applied under one name, and that name applies the map or list
-// without any, kube-apiserver 1.36 removes a list as a whole, and makes null of a map, which it rejects (422) unless the schema of a custom
-// resource allows null. What is not there can be applied empty. So what is to be empty in the end takes one apply more.
+// Applying empty maps and lists. If all entries of a map or all items of a list were applied by one field manager, and it now applies the map or list
+// without any, kube-apiserver 1.36 removes a list as a whole and sets a map to null. It rejects null (422) unless the schema of the custom resource
+// allows it. A map or list that does not exist can be applied empty. So emptying one takes a second apply.
 
-/** Applies an object of a custom resource by `send`, and once more if what is to be empty had to be left out at first. */
+/** Applies a custom resource with `send`. Applies it again if empty fields were left out of the first apply. */
 async function applyEmptying<Resource extends KubernetesObject>(
   definition: ResourceDefinition,
   request: WriteRequest,
@@ -552,30 +560,30 @@ async function applyEmptying<Resource extends KubernetesObject>(
   } catch (error) {
     const body = withoutEmptied(request.body, error);
     if (body === undefined) throw error;
-    // The first error says what is wrong with what was meant.
+    // The first error explains what is wrong with the object of the caller.
     first = await send({ ...request, body }).catch(() => Promise.reject(error));
   }
   const { metadata } = request.body as KubernetesObject;
   const { resourceVersion } = first.object.metadata;
   const isVersioned = metadata?.resourceVersion !== undefined;
-  // What states a version states that of what was applied first.
+  // An apply with a resourceVersion must use the one from the first apply.
   const body = isVersioned ? { ...request.body, metadata: { ...metadata, resourceVersion } } : request.body;
   const second = await send({ ...request, body });
   return { ...second, wasCreated: first.wasCreated };
 }
 
-// What the server takes, but for the metadata, of which it leaves out what is empty.
+// The fields that the API server stores, without the metadata, whose empty fields it drops.
 function writtenFields({ hasStatusSubresource }: ResourceDefinition, { body, subresource }: WriteRequest): object {
   const { metadata: _metadata, status, ...fields } = body as KubernetesObject & { status?: unknown };
   if (subresource === "status") return { status };
   return hasStatusSubresource ? fields : { ...fields, status };
 }
 
-/** Returns the body of the first of two applies, if an apply failed because it empties fields; undefined if it failed for another reason. */
+/** Returns the body of the first of two applies if an apply failed because it empties fields, or undefined if it failed for another reason. */
 function withoutEmptied(body: object, error: unknown): object | undefined {
   if (!isApiError(error, 422)) return undefined;
   const aboutNull = error.causes.filter(({ message = "" }) => message.includes('Invalid value: "null"'));
-  // Which item of a list it is differs between what is applied and what comes of it.
+  // The index of an item in the applied list differs from that in the merged list.
   const nulled = new Set(aboutNull.map(({ field = "" }) => field.replace(/\[[^\]]*\]/g, "")));
   let wasFound = false;
   const reduce = (value: unknown, path: string): unknown => {
@@ -593,7 +601,7 @@ function withoutEmptied(body: object, error: unknown): object | undefined {
   return wasFound ? reduced : undefined;
 }
 
-/** Tells whether the server left out fields that were applied empty. Items of lists are not compared. */
+/** Returns whether the server dropped fields that were applied empty. Items of lists are not compared. */
 function lacksEmptied(applied: unknown, stored: unknown): boolean {
   if (isEmptyObject(applied)) return !isObjectValue(stored);
   if (!isObjectValue(applied) || Array.isArray(applied)) return false;
@@ -609,32 +617,32 @@ function isObjectValue(value: unknown): value is { readonly [name: string]: unkn
   return typeof value === "object" && value !== null;
 }
 
-/** Returns the path of a collection. Default: all namespaces */
+/** Returns the URL path of a collection. Default: all namespaces */
 export function collectionPath({ group, version, plural, scope }: ResourceDefinition, namespace?: string): string {
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const scoped = scope === "Namespaced" && namespace !== undefined;
   return scoped ? `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${root}/${plural}`;
 }
 
-/** Returns what messages call a collection. */
+/** Describes a collection for messages. */
 function describeCollection({ plural }: ResourceDefinition, namespace: string | undefined): string {
   return namespace === undefined ? plural : `${plural} in "${namespace}"`;
 }
 
-/** Returns the path of one object, or of a subresource of it; throws if the reference names none. */
+/** Returns the URL path of an object or a subresource. Throws if the reference is incomplete. */
 export function objectPath(definition: ResourceDefinition, ref: ObjectRef, subresource?: string): string {
   checkSegment(definition, ref, "name");
   const path = `${parentPath(definition, ref)}/${encodeURIComponent(ref.name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** Returns the path of the collection that has an object; throws if the reference lacks the namespace that its kind needs. */
+/** Returns the URL path of the collection that contains an object. Throws if the reference lacks the namespace of a namespaced kind. */
 function parentPath(definition: ResourceDefinition, ref: ObjectRef): string {
   if (definition.scope === "Namespaced") checkSegment(definition, ref, "namespace");
   return collectionPath(definition, ref.namespace);
 }
 
-// As client-go has it (IsValidPathSegmentName). An empty name, and "/", would make the path that of all objects of the kind.
+// Same as IsValidPathSegmentName of apimachinery. An empty name or one with "/" would result in the path of the collection.
 const NO_SEGMENT = /^\.\.?$|[/%]/;
 
 function checkSegment(definition: ResourceDefinition, ref: ObjectRef, member: "name" | "namespace"): void {
@@ -646,7 +654,7 @@ function checkSegment(definition: ResourceDefinition, ref: ObjectRef, member: "n
   throw new Error(`${describeObject(definition, ref)} ${problem}`);
 }
 
-/** Returns `?a=b&c=d` of the parameters that are defined, or the empty string. */
+/** Returns the query string `?a=b&c=d` of the defined parameters, or an empty string. */
 export function queryOf(parameters: { readonly [name: string]: string | number | boolean | undefined }): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) search.set(name, String(value));

@@ -1,46 +1,46 @@
 import { BlockList, isIP } from "node:net";
 import { TerminalError } from "../base/errors.js";
 
-/** The address of an API server, and the identity of the client there (client-go rest.Config). */
+/** The address of an API server and the identity of the client (rest.Config in client-go). */
 export interface Connection {
   /** `https://host:port`, without a path. */
   readonly server: string;
-  /** What stands before every path, where a proxy serves several clusters at one address: `/k8s/clusters/c-1`. */
+  /** Prefix of all paths, for a proxy that serves several clusters at one address: `/k8s/clusters/c-1`. */
   readonly basePath?: string | undefined;
-  /** Where this came from, for messages: a file and context, or the service account. */
+  /** The source of the connection, for messages: a file and context, or the service account. */
   readonly origin: string;
-  /** Whether this is the service account of the pod that this process runs in. */
+  /** Whether this is the service account of the pod in which the process runs. */
   readonly isInCluster?: boolean | undefined;
-  /** The namespace to use where one is needed and none is set. */
+  /** The default namespace. */
   readonly namespace?: string | undefined;
-  /** PEM of the certificate authorities to trust. Default: those of Node. */
+  /** PEM-encoded certificate authorities to trust. Default: those of Node.js */
   readonly ca?: string | Buffer | undefined;
-  /** The file that holds `ca`; it is read again when the certificate of the server cannot be verified. */
+  /** The file with `ca`. Reread when the certificate of the server cannot be verified. */
   readonly caFile?: string | undefined;
   readonly serverName?: string | undefined;
   readonly skipTlsVerify?: boolean | undefined;
-  /** URL of the HTTP proxy that opens a tunnel (CONNECT) to the server. */
+  /** URL of the HTTP proxy through which the server is reached (CONNECT). */
   readonly proxyUrl?: string | undefined;
-  /** The identity that requests impersonate; the credentials need the permission to impersonate. */
+  /** The identity to impersonate. The credentials need the permission to impersonate it. */
   readonly impersonation?: Impersonation | undefined;
-  /** Returns what identifies the client; called before every request, so it caches what is costly to get. */
+  /** Returns the credentials. Called before every request, so an implementation should cache them. */
   credentials(options: {
-    /** Whether the server answered 401 to what was returned last. */
+    /** Whether the server responded with 401 to the credentials that were returned last. */
     isRejected: boolean;
   }): Promise<Credentials> | Credentials;
 }
 
-/** What identifies a client: a header, a client certificate, or both. */
+/** Credentials of a client: an Authorization header, a client certificate, or both. */
 export interface Credentials {
   /** Value of the Authorization header. */
   readonly authorization?: string | undefined;
-  /** PEM of the client certificate. */
+  /** PEM-encoded client certificate. */
   readonly cert?: string | Buffer | undefined;
-  /** PEM of the private key of the client certificate. */
+  /** PEM-encoded private key of the client certificate. */
   readonly key?: string | Buffer | undefined;
 }
 
-/** The identity that requests are carried out as, in place of that of the credentials (kubectl's `--as`). */
+/** The identity that is impersonated (`kubectl --as`). */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string | undefined;
@@ -48,21 +48,21 @@ export interface Impersonation {
   readonly extra?: { readonly [key: string]: readonly string[] } | undefined;
 }
 
-/** A connection whose values are all given, as in tests and for embedded servers. */
+/** Options of a connection with fixed values, for tests and embedded servers. */
 export interface ConnectionOptions
   extends
     Omit<Credentials, "authorization">,
     Pick<Connection, "namespace" | "ca" | "serverName" | "skipTlsVerify" | "proxyUrl" | "impersonation"> {
   readonly server?: string;
-  /** The same as `server`. */
+  /** Alias of `server`. */
   readonly url?: string;
   readonly token?: string;
 }
 
-// What Node takes as the value of a header. A line feed or a NUL in it fails each request as if the server were down.
+// The header values that Node.js accepts. A line feed or a NUL would make every request fail like a lost connection.
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Throws an error that names the field if its text cannot be sent in a header; the text itself may be a secret. */
+/** Throws an error that names the field if its value cannot be sent in a header. The message does not contain the value, which may be a secret. */
 export function checkHeaderValue(text: string, field: string): void {
   if (HEADER_VALUE.test(text.trim())) return;
   throw new TerminalError(
@@ -70,7 +70,7 @@ export function checkHeaderValue(text: string, field: string): void {
   );
 }
 
-/** Checks all texts of an identity, with the name of the field that is wrong. */
+/** Checks all values of an identity. Throws an error that names the invalid field. */
 export function checkImpersonation(impersonation: Impersonation | undefined, nameOf: (field: string) => string): void {
   const { user = "", uid = "", groups = [], extra = {} } = impersonation ?? {};
   checkHeaderValue(user, nameOf("user"));
@@ -79,13 +79,13 @@ export function checkImpersonation(impersonation: Impersonation | undefined, nam
   for (const value of Object.values(extra).flat()) checkHeaderValue(value, nameOf("extra"));
 }
 
-/** Returns the address and the base path of an API server. */
+/** Splits the URL of an API server into its origin and base path. */
 export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
   const { origin, pathname } = new URL(url);
   return { server: origin, basePath: pathname.replace(/\/+$/, "") };
 }
 
-/** Creates a connection whose credentials never change; without a `proxyUrl` the environment may name a proxy. */
+/** Creates a connection with fixed credentials. Without `proxyUrl`, the proxy environment variables apply. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { url, server = url, token, cert, key, proxyUrl, ...stated } = options;
   if (server === undefined || !URL.canParse(server))
@@ -103,14 +103,14 @@ export function createConnection(options: ConnectionOptions): Connection {
   return { ...stated, ...address, origin: "connection options", proxyUrl: proxy, credentials: () => credentials };
 }
 
-/** Returns the namespace of a connection that `owner` watches; throws if it has none. */
+/** Returns the namespace of a connection, which `owner` watches. Throws if it has none. */
 export function namespaceOf({ namespace, origin }: Pick<Connection, "namespace" | "origin">, owner: string): string {
   if (namespace !== undefined) return namespace;
   const problem = `${owner} watches the namespace of its connection, and ${origin} has none`;
   throw new Error(`${problem}; set one there, or list the namespaces`);
 }
 
-/** Returns the headers of impersonation. */
+/** Returns the impersonation headers. */
 export function impersonationHeaders(impersonation: Impersonation | undefined): Record<string, string | string[]> {
   if (impersonation === undefined) return {};
   const { user, uid, groups = [], extra = {} } = impersonation;
@@ -118,16 +118,16 @@ export function impersonationHeaders(impersonation: Impersonation | undefined): 
   if (uid !== undefined) headers["impersonate-uid"] = uid;
   if (groups.length > 0) headers["impersonate-group"] = [...groups];
   for (const [key, values] of Object.entries(extra)) {
-    // The server decodes percent signs; what may not stand in the name of a header has to be escaped.
+    // The server decodes percent-encoding; characters that are invalid in a header name must be escaped.
     const name = encodeURIComponent(key).replaceAll("(", "%28").replaceAll(")", "%29");
     headers[`impersonate-extra-${name}`] = [...values];
   }
   return headers;
 }
 
-// Which HTTP proxy a server is reached through, by the rules of Go's http.ProxyFromEnvironment.
+// Selects the HTTP proxy of a server, by the rules of Go's http.ProxyFromEnvironment.
 
-/** Returns the URL of the proxy that `HTTPS_PROXY` or `HTTP_PROXY` names, unless `NO_PROXY` or a loopback address excludes the server. */
+/** Returns the URL of the proxy in `HTTPS_PROXY` or `HTTP_PROXY`, unless the server is excluded by `NO_PROXY` or has a loopback address. */
 export function proxyFromEnvironment(server: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const url = new URL(server);
   const isSecure = url.protocol === "https:";
@@ -142,11 +142,11 @@ export function proxyFromEnvironment(server: string, env: NodeJS.ProcessEnv = pr
   return checkProxyUrl(proxy.includes("://") ? proxy : `http://${proxy}`, `${name} of the environment`);
 }
 
-/** Returns the URL of a proxy; throws an error that begins with `where` if it is not one of an HTTP proxy. */
+/** Returns the URL of a proxy. Throws an error that starts with `where` if it is not the URL of an HTTP proxy. */
 export function checkProxyUrl(url: string, where: string): string {
   const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: undefined };
   if (protocol === "http:" || protocol === "https:") return url;
-  // The text may hold a password, so it is not quoted.
+  // The URL may contain a password, so the message does not quote it.
   const problem = protocol === undefined ? "is no URL" : `has the scheme "${protocol.slice(0, -1)}"`;
   throw new Error(`${where} ${problem}; only proxies at http:// and https:// are supported`);
 }
@@ -155,7 +155,8 @@ function environmentValue(env: NodeJS.ProcessEnv, name: string): string {
   return env[name] || env[name.toLowerCase()] || "";
 }
 
-// `*`, an address, a subnet, a domain with all below it, `.domain` or `*.domain` without itself; a port may follow all but subnets.
+// An entry is `*`, an address, a subnet, a domain including its subdomains, or `.domain` or `*.domain` for the subdomains only. All but subnets may
+// end with a port.
 function isExcludedBy(entry: string, host: string, port: string): boolean {
   if (entry === "" || entry === "*") return entry === "*";
   if (entry.includes("/")) return isInSubnet(host, entry);

@@ -4,31 +4,31 @@ import { type Logger, messageOf } from "../base/logger.js";
 import { withDeadline } from "../base/wait.js";
 import { type Connection, type Credentials, checkHeaderValue } from "./connection.js";
 
-/** Credentials that were read, and until when they are good. */
+/** Credentials and their time of expiry. */
 export interface ReadCredentials extends Credentials {
-  /** Milliseconds since the epoch. Default: good until the server rejects them. */
+  /** In milliseconds since the epoch. Default: valid until the server rejects them */
   readonly expiresAt?: number | undefined;
 }
 
 interface RenewalOptions {
-  /** Begins the message of a failure. */
+  /** Prefix of the error message. */
   readonly what: string;
-  /** Reads the credentials; stops when the signal is aborted, if it can. */
+  /** Reads the credentials. Should stop when the signal is aborted. */
   read(signal: AbortSignal): Promise<ReadCredentials>;
-  /** After how long they are read again. Default: one minute, as client-go reads token files. */
+  /** The refresh interval. Default: one minute, like client-go for token files */
   readonly everyMs?: number;
   readonly timeoutMs?: number;
-  /** Takes a warning where a read fails while the credentials of the one before are still used. */
+  /** Receives a warning if a refresh fails while the previous credentials are still in use. */
   readonly logger?: Logger | undefined;
 }
 
 const MINUTE_MS = 60_000;
-// A plugin may ask people, or a service that limits its callers.
+// A plugin may prompt the user or call a rate-limited service.
 const REJECTION_PAUSE_MS = 5_000;
 
 /**
- * Creates credentials that are read again every so often, before they expire, and when the server rejects them, at most every 5 s. All requests
- * share one read, and none waits for it while the credentials of the read before are still good.
+ * Creates credentials that are refreshed periodically, before they expire, and when the server rejects them, at most every 5 s. Requests share a
+ * refresh, and do not wait for it as long as the previous credentials are valid.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS, logger } = options;
@@ -43,13 +43,13 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
       current = await withDeadline((late) => options.read(late), { timeoutMs, message });
       wasGood = true;
       const { expiresAt = Infinity } = current;
-      // A minute ahead, or a fifth of what is left where that is less.
+      // Refresh before the expiry: by one minute, or by a fifth of the remaining lifetime if that is less.
       dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
       return current;
     } catch (error) {
       const isUsed = current !== undefined && !isAwaited;
       if (isUsed) logger?.warn({}, `${what} failed: ${messageOf(error)}; keeping the previous credentials`);
-      // Credentials that worked before will be replaced by working ones: a final error would end the retries of a running operator.
+      // Credentials that worked before will eventually be replaced by valid ones, so a terminal error must not end the retries of a running operator.
       const isFinal = wasGood && findError(error, "TerminalError") !== undefined;
       throw new Error(`${what} failed`, { cause: isFinal ? new Error(messageOf(error)) : error });
     } finally {
@@ -62,12 +62,12 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     if ((current?.expiresAt ?? Infinity) <= now) current = undefined;
     const isReplaced = isRejected && Math.abs(now - rejectedAt) >= REJECTION_PAUSE_MS;
     if (isReplaced) [rejectedAt, isAwaited] = [now, true];
-    // Later than that only after the clock was set back.
+    // A later due time means that the clock was set back.
     const isDue = now >= dueAt || dueAt > now + everyMs;
     if (reading === undefined && (current === undefined || isReplaced || isDue)) {
       dueAt = now + everyMs;
       reading = read();
-      // No request may be waiting for this read; the next one comes when it is due, or after a 401.
+      // Possibly no request awaits this refresh. The next one starts when it is due or after a 401.
       reading.catch(() => {});
     }
     return isAwaited || current === undefined ? reading! : current;
@@ -75,8 +75,8 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
 }
 
 /**
- * Reads a bearer token from a file. An empty file is an error, as it is being written: an empty token would make requests anonymous. Throws a
- * TerminalError if no header may have the token.
+ * Reads a bearer token from a file. Throws if the file is empty, because it is being written: an empty token would make requests anonymous. Throws a
+ * TerminalError if the token is not a valid header value.
  */
 export async function readTokenFile(file: string): Promise<Credentials> {
   const token = checkNotEmpty(file, (await readFile(file, "utf8")).trim());
@@ -84,7 +84,7 @@ export async function readTokenFile(file: string): Promise<Credentials> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** Returns the content of a file; throws if it is empty. */
+/** Returns the content of a file. Throws if it is empty. */
 export function checkNotEmpty<Content extends string | Buffer>(file: string, content: Content): Content {
   if (content.length > 0) return content;
   throw new Error(`${file} is empty`);

@@ -1,22 +1,22 @@
 import { type KubernetesObject, type Schema, type StatusCondition, builtinKindOf } from "../base/kubernetes-object.js";
 
-/** What the runtime reads of a CustomResourceDefinition. */
+/** The fields of a CustomResourceDefinition that the runtime reads. */
 export interface CustomResourceDefinition extends KubernetesObject {
   readonly spec: {
     readonly scope: string;
     readonly names: { readonly kind: string };
     readonly versions: readonly CrdVersion[];
-    /** Whether fields that no schema has are kept; only definitions from before `apiextensions.k8s.io/v1` say so. */
+    /** Whether unspecified fields are preserved. Only set in definitions that were created before `apiextensions.k8s.io/v1`. */
     readonly preserveUnknownFields?: boolean;
   };
   readonly status?: { readonly conditions?: readonly StatusCondition[] };
 }
 
-/** A version of a kind, as a CustomResourceDefinition has it. */
+/** A version of a CustomResourceDefinition. */
 export interface CrdVersion {
   readonly name: string;
   readonly served: boolean;
-  /** Every definition that was created in `apiextensions.k8s.io/v1` has it. */
+  /** Required since `apiextensions.k8s.io/v1`. */
   readonly schema?: { readonly openAPIV3Schema?: Schema };
   readonly subresources?: { readonly status?: object };
 }

@@ -25,15 +25,15 @@ interface ReadKubeconfig {
   readonly config: { readonly [member: string]: unknown };
 }
 
-/** An entry of a kubeconfig, and where it stands. */
+/** An entry of a kubeconfig, with its origin. */
 interface Found<Type extends EntryType> {
   readonly entry: Entry<Type>;
-  /** Relative paths in the entry are relative to this folder. */
+  /** The folder that relative paths in the entry refer to. */
   readonly folder: string;
   readonly where: string;
 }
 
-/** Reads the connection of a context from kubeconfig files; of entries with the same name the first one counts, as in client-go. */
+/** Reads the connection of a context from kubeconfig files. If several entries have the same name, the first one is used, as in client-go. */
 export async function readKubeconfig(files: readonly string[], options: LoadConnectionOptions): Promise<Connection> {
   const configs = await Promise.all(files.map(parseFile));
   const current = configs.map(({ config }) => config["current-context"]).find(Boolean) as string;
@@ -107,14 +107,14 @@ async function credentialsOf(
     return createExecCredentials(entry.exec, { folder, origin, cluster: stated, logger });
   }
   if (entry["auth-provider"] !== undefined && !isPlain) return createAuthProviderCredentials(user, origin, logger);
-  // Read here, what is missing is said at the start.
+  // Read immediately, so that missing files are reported at the start.
   const first = await plainCredentials(user);
   if (!entry.tokenFile && !entry["client-certificate"] && !entry["client-key"]) return () => first;
   const read = () => plainCredentials(user);
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read, logger });
 }
 
-// OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does; it may not be installed.
+// For OIDC and cloud providers. Loads @kubernetes/client-node only here, because it needs about 60 MB of memory. It is an optional dependency.
 async function createAuthProviderCredentials(
   user: Found<"user">,
   origin: string,
@@ -136,11 +136,11 @@ async function createAuthProviderCredentials(
     checkHeaderValue(authorization ?? "", `the Authorization header of ${user.where}: auth-provider`);
     return { authorization: authorization?.trim(), cert, key };
   };
-  // Providers keep their tokens themselves; asking them once a minute notices an expiry early enough.
+  // Providers refresh their tokens themselves. Calling them once a minute detects an expiry in time.
   return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read, logger });
 }
 
-// Says that the package is missing. A dependency of it that is missing is another error.
+// Reports that the package is not installed. A missing dependency of the package is a different error.
 function errorOfClient(cause: unknown, { entry, where }: Found<"user">, origin: string): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes("'@kubernetes/client-node'")) return cause;
@@ -158,7 +158,7 @@ async function plainCredentials({ entry, folder }: Found<"user">): Promise<Crede
   return { cert, key, ...(await authorizationOf(entry, folder)) };
 }
 
-// As in client-go, a token file takes precedence over a token.
+// As in client-go, tokenFile takes precedence over token.
 async function authorizationOf(
   { tokenFile, token, username, password = "" }: Entry<"user">,
   folder: string,
@@ -207,7 +207,7 @@ async function readText(file: string, what: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     const message = `cannot read the ${what} file ${file}`;
-    // Files that the kubeconfig refers to may be mounted later.
+    // Other files that the kubeconfig refers to may be mounted later.
     if (what === "kubeconfig" && (error as NodeJS.ErrnoException).code === "ENOENT")
       throw new TerminalError(message, { cause: error });
     throw new Error(message, { cause: error });
@@ -245,7 +245,7 @@ const FIELDS = {
     "insecure-skip-tls-verify": flag,
     "tls-server-name": text,
     "proxy-url": text,
-    // Requests are never compressed.
+    // Ignored: requests are never compressed.
     "disable-compression": flag,
     extensions,
   },
@@ -269,7 +269,7 @@ const FIELDS = {
   context: { cluster: text, user: text, namespace: text, extensions },
 };
 
-/** The parts of a kubeconfig: where a cluster is, who to be, and which of these belong together. */
+/** The types of entries in a kubeconfig. */
 type EntryType = keyof typeof FIELDS;
 
 /** An entry of a kubeconfig; https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
@@ -279,7 +279,9 @@ type Entry<Type extends EntryType> = {
     : never;
 };
 
-/** Returns an entry of a kubeconfig without empty fields; throws if a field is not supported: ignored, it could mean another identity. */
+/**
+ * Returns an entry of a kubeconfig without empty fields. Throws if a field is not supported, because ignoring it could result in another identity.
+ */
 function checkFields<Type extends EntryType>(type: Type, entry: unknown, where: string): Entry<Type> {
   if (!mapping.is(entry)) throw new Error(`${where} is not a mapping`);
   const stated = Object.entries(entry).filter(([, value]) => value !== null && value !== "");
@@ -292,7 +294,7 @@ function checkFields<Type extends EntryType>(type: Type, entry: unknown, where: 
   return Object.fromEntries(stated) as Entry<Type>;
 }
 
-/** The plugin of a kubeconfig user: a program that prints credentials. */
+/** A credential plugin of a kubeconfig user: a command that prints credentials. */
 interface ExecPlugin {
   readonly apiVersion?: string;
   readonly command?: string;
@@ -304,22 +306,22 @@ interface ExecPlugin {
 }
 
 interface ExecPluginContext {
-  /** The folder of the kubeconfig, which a command with a slash is relative to. */
+  /** The folder of the kubeconfig. A command with a slash is relative to it. */
   readonly folder: string;
   readonly origin: string;
-  /** The cluster as the plugin is told about it, if it asks for that. */
+  /** The cluster information that is passed to the plugin if it requests it (`provideClusterInfo`). */
   readonly cluster: object;
   readonly logger?: Logger | undefined;
 }
 
-/** What a plugin prints; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
+/** The output of a plugin; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
 interface ExecCredential {
   readonly status?: {
     readonly [field in "token" | "clientCertificateData" | "clientKeyData" | "expirationTimestamp"]?: string;
   };
 }
 
-/** Creates credentials that a program prints; it runs again when they expire, and when the server rejects them. */
+/** Creates credentials from a credential plugin. It runs again when the credentials expire or the server rejects them. */
 function createExecCredentials(plugin: ExecPlugin, context: ExecPluginContext): Connection["credentials"] {
   const { command = "", interactiveMode } = plugin;
   const what = `the authentication plugin of ${context.origin}`;
@@ -357,7 +359,7 @@ async function runPlugin(
   const { stdout } = await running.catch((error: ExecFileException) => {
     const hint = error.code === "ENOENT" && installHint ? `; ${installHint}` : "";
     const text = (error.stderr?.trim() || error.message).replace(/\s*\n\s*/g, " ");
-    // The message of the error repeats what the plugin has printed.
+    // The message of the error contains the output of the plugin.
     throw new Error(`${command}: ${text}${hint}`);
   });
   return credentialsIn(stdout, command);

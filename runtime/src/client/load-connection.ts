@@ -11,31 +11,31 @@ import { checkNotEmpty, createRenewedCredentials, readTokenFile } from "./creden
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 const FIRST_READ_MS = 70_000;
-// A pause is up to twice as long: 30 s.
+// Backoff adds jitter of up to 100%, so a pause is at most 30 s.
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
-/** Where to look for a connection. */
+/** Options of loadConnection. */
 export interface LoadConnectionOptions {
-  /** A kubeconfig file; nothing else is looked at if given. */
+  /** The kubeconfig file. If set, no other source is tried. */
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly env?: NodeJS.ProcessEnv;
   /**
-   * Gets a warning when a token file, a certificate or a plugin cannot be read again, and the previous credentials stay in use. Default: no
-   * warning; requests fail once the server rejects the credentials.
+   * Receives a warning when a token file, a certificate or a plugin cannot be refreshed and the previous credentials stay in use. Default: no
+   * warning; requests fail once the server rejects the credentials
+   *
    * @example logger: createLogger("warn")
    */
   readonly logger?: Logger;
 }
 
 /**
- * Finds the connection as controller-runtime does: by the kubeconfig of the options, `KUBECONFIG`, the service account of a pod, or
- * `~/.kube/config`. Throws a TerminalError if there is none of them, if a file that is named does not exist, or if it has a value that no header
- * may have.
+ * Finds a connection in the order of controller-runtime: the kubeconfig of the options, `KUBECONFIG`, the service account of a pod, `~/.kube/config`.
+ * Throws a TerminalError if there is none, if a kubeconfig that is named does not exist, or if a credential is not a valid header value.
  */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
-  // Loaded only where there is a kubeconfig: in a cluster there is none.
+  // Loaded lazily: a process in a cluster does not need it.
   const fromFiles = async (files: readonly string[]) =>
     (await import("./kubeconfig.js")).readKubeconfig(files, options);
   if (kubeconfig !== undefined) return fromFiles([kubeconfig]);
@@ -61,8 +61,9 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
 }
 
 /**
- * Finds the connection as `loadConnection` does, and keeps trying until the signal is aborted: files that are being written are complete a moment
- * later. No cluster at all, a kubeconfig that does not exist, or a token that no header may have, is a mistake, and ends the start.
+ * Finds a connection like `loadConnection`, and retries with backoff until the signal is aborted, because a file may be incomplete while it is being
+ * written. Throws a TerminalError immediately: retries do not help if there is no cluster, a kubeconfig does not exist, or a token is not a valid
+ * header value.
  */
 export async function findConnection(
   kubeconfig: string | undefined,
@@ -85,7 +86,7 @@ export async function findConnection(
   }
 }
 
-// Plugins and the token of a service account are read by the first request; what else they fail by is mended while requests are retried.
+// Reads the credentials once to detect terminal errors. Other errors are left to the requests, which retry them.
 async function checkCredentials({ credentials, origin }: Connection, signal: AbortSignal): Promise<void> {
   const message = `the credentials function of ${origin} did not answer within ${FIRST_READ_MS / 1000} s`;
   try {
@@ -95,12 +96,12 @@ async function checkCredentials({ credentials, origin }: Connection, signal: Abo
   }
 }
 
-/** Tells whether this process runs in a pod. */
+/** Returns whether this process runs in a pod. */
 export function isInPod(env: NodeJS.ProcessEnv = process.env): boolean {
   return (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "";
 }
 
-/** Creates the connection of a pod's service account; undefined outside of a cluster. */
+/** Creates the connection of a pod's service account. Returns undefined outside of a cluster. */
 export function createInClusterConnection(
   env: NodeJS.ProcessEnv = process.env,
   folder: string = SERVICE_ACCOUNT_FOLDER,

@@ -1,5 +1,5 @@
-// Decodes objects from the JSON bytes that an API server sent, which are taken to be valid JSON. A scanner finds values without parsing them,
-// `decodeResource` decodes one object, and `DeferredDecoder` those of one list-watch.
+// Decodes objects from the JSON bytes of an API server, which are assumed to be valid JSON. A scanner finds values without parsing them,
+// `decodeResource` decodes a single object, and `DeferredDecoder` decodes the objects of a list-watch.
 import { isAscii } from "node:buffer";
 import {
   type DecodedResource,
@@ -12,7 +12,7 @@ import {
 } from "../base/kubernetes-object.js";
 import { type Deferred, deferMembers, deferredOf } from "../base/lazy-object.js";
 
-/** Destructure it at the top of a module: V8 folds a constant of the module itself, and loads an imported one for every byte. */
+/** Destructure it at the top of a module: V8 inlines constants of the module itself, but loads imported ones for every byte. */
 export const JSON_BYTES = {
   QUOTE: 0x22,
   BACKSLASH: 0x5c,
@@ -26,20 +26,20 @@ export const JSON_BYTES = {
 
 const { QUOTE, BACKSLASH, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES;
 
-/** Where a value stands: from `start` up to, not including, `end`. */
+/** The position of a value: from `start` up to but excluding `end`. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
-// Strings are short, and a call of indexOf costs as much as looking at this many bytes.
+// Strings are short, and a call of indexOf costs as much as checking this many bytes.
 const SHORT_STRING_BYTES = 64;
 
-/** Returns the index behind the string that begins at `start`. */
+/** Returns the index after the string that starts at `start`. */
 function endOfString(bytes: Buffer, start: number): number {
   const short = Math.min(start + SHORT_STRING_BYTES, bytes.length);
   let index = start + 1;
-  // Two bytes at a time: most of what is scanned are strings.
+  // Two bytes per iteration, because most scanned bytes are in strings.
   for (; index < short; index += 2) {
     const byte = bytes[index];
     if (byte === QUOTE) return index + 1;
@@ -56,13 +56,13 @@ function endOfString(bytes: Buffer, start: number): number {
   throw new SyntaxError("unterminated string in JSON");
 }
 
-/** Returns the index of the first byte from `index` on that is no white space. */
+/** Returns the index of the first non-whitespace byte at or after `index`. */
 export function skipSpace(bytes: Buffer, index: number): number {
   while (bytes[index]! <= 0x20) index++;
   return index;
 }
 
-/** Returns the index behind the value that begins at `start`. */
+/** Returns the index after the value that starts at `start`. */
 export function endOfValue(bytes: Buffer, start: number): number {
   const first = bytes[start];
   if (first === QUOTE) return endOfString(bytes, start);
@@ -72,7 +72,7 @@ export function endOfValue(bytes: Buffer, start: number): number {
     for (let index = start; index < length; index++) {
       const byte = bytes[index]!;
       if (byte === QUOTE) index = endOfString(bytes, index) - 1;
-      // Brackets and braces differ in this bit.
+      // This bit distinguishes brackets from braces.
       else if ((byte | 0x20) === OPEN_BRACE) depth++;
       else if ((byte | 0x20) === CLOSE_BRACE && --depth === 0) return index + 1;
     }
@@ -85,25 +85,27 @@ export function endOfValue(bytes: Buffer, start: number): number {
   return bytes.length;
 }
 
-/** Tells whether this ASCII text stands at `start`. */
+/** Returns whether an ASCII text is at `start`. */
 function startsWith(bytes: Buffer, start: number, text: string): boolean {
   for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
   return true;
 }
 
-/** Returns where the value of the member begins whose key begins at `key`; with `nextMember` this is a walk without any allocation. */
+/**
+ * Returns the index of the value of a member, given the index of its key. Together with `nextMember`, it iterates over an object without allocations.
+ */
 export function valueOfMember(bytes: Buffer, key: number): number {
   const colon = skipSpace(bytes, endOfString(bytes, key));
   if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
   return skipSpace(bytes, colon + 1);
 }
 
-/** Returns where the key of the first member stands of the object that begins at `start`, or its closing brace. */
+/** Returns the index of the first key of the object that starts at `start`, or of its closing brace. */
 export function firstMember(bytes: Buffer, start: number): number {
   return skipSpace(bytes, start + 1);
 }
 
-/** Returns where the key of the member behind the value that ends at `end` stands, or the closing brace of the object. */
+/** Returns the index of the key after the value that ends at `end`, or of the closing brace of the object. */
 export function nextMember(bytes: Buffer, end: number): number {
   const index = skipSpace(bytes, end);
   if (bytes[index] === COMMA) return skipSpace(bytes, index + 1);
@@ -111,12 +113,12 @@ export function nextMember(bytes: Buffer, end: number): number {
   return index;
 }
 
-/** Tells whether a walk over the members of an object is at its closing brace. */
+/** Returns whether an iteration over the members of an object has reached its closing brace. */
 export function isEndOfObject(bytes: Buffer, index: number): boolean {
   return bytes[index] === CLOSE_BRACE;
 }
 
-/** Finds where the value of a member begins of the object that begins at `start`; `quotedKey` is ASCII with its quotes. */
+/** Returns the index of the value of a member of the object that starts at `start`. `quotedKey` is ASCII and includes the quotes. */
 export function findMember(bytes: Buffer, start: number, quotedKey: string): number | undefined {
   let key = firstMember(bytes, start);
   while (!isEndOfObject(bytes, key)) {
@@ -127,7 +129,7 @@ export function findMember(bytes: Buffer, start: number, quotedKey: string): num
   return undefined;
 }
 
-/** Returns the string value that begins at `start`. */
+/** Returns the string that starts at `start`. */
 export function stringAt(bytes: Buffer, start: number, end = endOfString(bytes, start)): string {
   for (let index = start + 1; index < end - 1; index++)
     if (bytes[index] === BACKSLASH || bytes[index]! >= 0x80)
@@ -135,7 +137,7 @@ export function stringAt(bytes: Buffer, start: number, end = endOfString(bytes, 
   return bytes.toString("latin1", start + 1, end - 1);
 }
 
-/** Reads the key and the version of the JSON object that begins at `start`: what is known already need not be decoded. */
+/** Reads the key and the resourceVersion of the JSON object that starts at `start`, to skip decoding if this version is already cached. */
 export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined) return undefined;
@@ -150,7 +152,10 @@ function stringMember(bytes: Buffer, start: number, quotedKey: string): string |
   return value === undefined ? undefined : stringAt(bytes, value);
 }
 
-/** Decodes an object, with what `fieldManagers` applied. Changes its bytes: to cut the managed fields before parsing halves time and memory. */
+/**
+ * Decodes an object together with the fields that `fieldManagers` applied. Modifies the bytes: removing the managed fields before parsing halves time
+ * and memory.
+ */
 export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
   { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: FieldManagers },
@@ -161,19 +166,19 @@ export function decodeResource<Resource extends KubernetesObject>(
   return head === undefined || head.owned.length === 0 ? { object } : { object, owned: head.owned };
 }
 
-// Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
+// The following runs for every watch event, so it reads each byte once and allocates almost nothing.
 
-/** An object without its managed fields, up to the end of its metadata. */
+/** The part of an object up to the end of its metadata, without managed fields. */
 interface ObjectHead extends Range {
   readonly owned: readonly OwnedFields[];
-  /** How many members the metadata have, and where the value of their version begins; 0 without one. */
+  /** The number of members of the metadata, and the index of the value of the resourceVersion, or 0 if there is none. */
   readonly members: number;
   readonly version: number;
-  /** What the search knows of the object. */
+  /** The cached state of the object, if there is one. */
   readonly known: DecodedResource | undefined;
 }
 
-/** Settings of a scan: what it reads with, and what the managed fields are compared with, the known state or else the neighbour. */
+/** Options of a scan. Managed fields are compared with those of the cached state, or of the neighbor in the list if there is none. */
 interface HeadSearch {
   readonly managedFields: ManagedFieldsReader;
   readonly encoding: "latin1" | "utf8";
@@ -181,7 +186,9 @@ interface HeadSearch {
   readonly neighbour?: DecodedResource | undefined;
 }
 
-/** Scans an object as far as its metadata go, and moves what is in front of its managed fields over these; undefined if it has no metadata. */
+/**
+ * Scans an object up to the end of its metadata, and moves the bytes before the managed fields over them. Returns undefined if it has no metadata.
+ */
 function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined || bytes[metadata] !== OPEN_BRACE) return undefined;
@@ -205,12 +212,12 @@ function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead 
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
     if (bytes[value] === OPEN_BRACKET && cutStart === cutEnd && startsWith(bytes, key, '"managedFields"')) {
-      // Of built-in kinds, the name comes before.
+      // For built-in kinds, the name precedes the managed fields, so the object can be looked up.
       known = lookUp();
       const before = (known ?? search.neighbour)?.owned;
       const read = search.managedFields.read(bytes, value, { encoding: search.encoding, before });
       owned = read.owned;
-      // With the comma in front of the member, or else the one behind.
+      // Remove the comma before the member or, for the first member, the one after it.
       cutStart = end;
       end = cutEnd = read.end;
       const behind = skipSpace(bytes, end);
@@ -231,7 +238,7 @@ function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead 
   return { start: start + shift, end: key + 1, owned, members, version, known };
 }
 
-/** Returns the names of the members behind `index`, where one ends: the very array `likely` if it has the same. */
+/** Returns the names of the members after `index`, where a member ends. Returns the array `likely` itself if the names are equal. */
 function namesBehind(bytes: Buffer, index: number, likely: readonly string[] = []): readonly string[] {
   const names: string[] = [];
   for (let key = nextMember(bytes, index); !isEndOfObject(bytes, key);) {
@@ -241,27 +248,27 @@ function namesBehind(bytes: Buffer, index: number, likely: readonly string[] = [
   return names.length === likely.length && names.every((name, at) => name === likely[at]) ? likely : names;
 }
 
-// Two fifths of an object are managed fields, of which only those of our controllers are kept. But for their times, the entries of other
-// managers are the same for most objects of a kind, and ours the same as in the known state, so that few are scanned byte by byte.
+// About 40% of an object are managed fields, of which only those of our controllers are kept. Apart from their times, the entries of other managers
+// are equal in most objects of a kind, and our entries are equal to those in the cached state, so only few have to be scanned byte by byte.
 
 /** An entry of the managed fields. */
 interface ManagedEntry extends OwnedFields {
   readonly bytes: Buffer;
   readonly isApplied: boolean;
-  /** Where its time begins and ends, from the start of the entry; both 0 without one. */
+  /** The range of the time within the entry; both are 0 if there is none. */
   readonly timeStart: number;
   readonly timeEnd: number;
 }
 
-/** What the bytes of an object are, and what was owned of its last known state, or of another object of its kind. */
+/** The encoding of an object, and the owned fields of its cached state or of another object of its kind. */
 interface ManagedFieldsSource {
   readonly encoding: "latin1" | "utf8";
   readonly before?: readonly OwnedFields[] | undefined;
 }
 
-/** Reads what our controllers own of the objects of one kind. */
+/** Reads the fields that our controllers own, for objects of one kind. */
 class ManagedFieldsReader {
-  /** The latest write of our controllers to the object that was read last; undefined if there is none. */
+  /** The latest write by our controllers to the object that was read last, or undefined if there is none. */
   latest: ManagedWrite | undefined;
   readonly #fieldManagers: FieldManagers;
   readonly #lastEntries: (ManagedEntry | undefined)[] = [];
@@ -270,7 +277,7 @@ class ManagedFieldsReader {
     this.#fieldManagers = fieldManagers;
   }
 
-  /** Reads the array of managed fields that begins at `start`; returns what is owned, and the index behind the array. */
+  /** Reads the array of managed fields that starts at `start`. Returns the owned fields and the index after the array. */
   read(
     bytes: Buffer,
     start: number,
@@ -302,7 +309,7 @@ class ManagedFieldsReader {
     const last = this.#lastEntries[at];
     if (last !== undefined && isSameButTime(bytes, start, last)) return last;
     const entry = scanEntry(bytes, start, source);
-    // Ours names the owner of the object, so that it differs from one object to the next.
+    // Our entries contain the name of the owner, so they differ between objects.
     const isOurs = this.#isOurs(entry.fieldManager);
     this.#lastEntries[at] = isOurs ? undefined : { ...entry, bytes: Buffer.from(entry.bytes) };
     return entry;
@@ -318,13 +325,13 @@ class ManagedFieldsReader {
   }
 }
 
-/** Returns what is owned with the entries of `before` that are equal, which are kept once. */
+/** Returns the owned fields, with entries that are equal to entries of `before` replaced by these to share memory. */
 function shareOwned(owned: readonly OwnedFields[], before: typeof owned = []): readonly OwnedFields[] {
   const shared = owned.map((entry) => before.find((fields) => isSameEntry(fields, entry)) ?? entry);
   return shared.length === before.length && shared.every((fields, at) => fields === before[at]) ? before : shared;
 }
 
-// Takes over the time, so that one comparison tells.
+// Copies the time of the entry into `last`, so that a single comparison is sufficient.
 function isSameButTime(bytes: Buffer, start: number, { bytes: last, timeStart, timeEnd }: ManagedEntry): boolean {
   const end = start + last.length;
   if (end > bytes.length) return false;
@@ -372,13 +379,13 @@ function scanEntry(bytes: Buffer, start: number, { encoding, before }: ManagedFi
   return { bytes: entry, fieldManager, isApplied, subresource, apiVersion, fieldsV1, timeStart, timeEnd };
 }
 
-// A text that equals a whole JSON object ends where that does. It may be no ASCII, as `hasText` requires.
+// A text that equals a complete JSON object ends where the object ends. Unlike in `hasText`, it need not be ASCII.
 function hasFields(bytes: Buffer, start: number, { fieldsV1 }: OwnedFields): boolean {
   return bytes.toString("latin1", start, start + fieldsV1.length) === fieldsV1;
 }
 
-// Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
-// bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
+// Two states of an object usually differ only in the status and the resourceVersion, and neighbors in a list have much in common. The decoder
+// compares the bytes with those of the cached state, or of the neighbor if there is none: equal parts are not parsed again and share memory.
 
 interface Decoding {
   readonly bytes: Buffer;
@@ -388,7 +395,7 @@ interface Decoding {
   readonly before: Deferred | undefined;
 }
 
-/** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
+/** Decodes the objects of a list-watch. The metadata is parsed immediately, the members after it only when they are read, which most are not. */
 export class DeferredDecoder {
   readonly #managedFields: ManagedFieldsReader;
   readonly #known: HeadSearch["known"];
@@ -399,16 +406,16 @@ export class DeferredDecoder {
     this.#known = known;
   }
 
-  /** The latest write of the field managers to the object that was decoded last. */
+  /** The latest write by the field managers to the object that was decoded last. */
   get latestWrite(): ManagedWrite | undefined {
     return this.#managedFields.latest;
   }
 
-  /** Decodes the JSON object in a range into an object that reads the same as the result of `decodeResource`. Changes its bytes. */
+  /** Decodes the JSON object in a range. The result reads like that of `decodeResource`. Modifies the bytes. */
   decode(bytes: Buffer, { start, end }: Range): DecodedResource {
-    // Of an object without managed fields none are read.
+    // Reset, because an object without managed fields does not update it.
     this.#managedFields.latest = undefined;
-    // V8 reads and keeps text of one byte per character much faster than other text.
+    // V8 reads and stores strings with one byte per character much faster than others.
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
     const search = { managedFields: this.#managedFields, encoding, known: this.#known, neighbour: this.#last } as const;
     const head = scanHead(bytes, start, search);
@@ -424,10 +431,10 @@ export class DeferredDecoder {
   }
 }
 
-/** Decodes an object as Kubernetes writes it, with unique member names; undefined for any other. */
+/** Decodes an object as Kubernetes serializes it, with unique member names. Returns undefined for any other object. */
 function decodeMembers(decoding: Decoding, known: KubernetesObject | undefined): KubernetesObject | undefined {
   const { bytes, encoding, head, before } = decoding;
-  // With a brace behind the metadata, the text up to there is an object.
+  // With a closing brace after the metadata, the text up to there is a valid object.
   const behind = bytes[head.end]!;
   bytes[head.end] = CLOSE_BRACE;
   let text = before?.head;
@@ -436,22 +443,22 @@ function decodeMembers(decoding: Decoding, known: KubernetesObject | undefined):
     text = bytes.toString(encoding, head.start, head.end + 1);
     object = JSON.parse(text) as KubernetesObject;
     if (known !== undefined) shareEqual(object.metadata, known.metadata);
-    // Of two members of one name a parser takes the last.
+    // If a member name occurs twice, JSON.parse keeps only the last one.
     if (Object.keys(object.metadata).length !== head.members || Object.hasOwn(object, "__proto__")) text = undefined;
   }
   bytes[head.end] = behind;
   return deferRest(object, text, decoding) ? object : undefined;
 }
 
-/** Returns the known object up to its metadata with another version, if the text says that this is all that has changed. */
+/** Returns the cached object up to its metadata with a new resourceVersion, if the bytes show that nothing else has changed. */
 function withVersion({ bytes, head, before }: Decoding, known: KubernetesObject): KubernetesObject | undefined {
   if (before?.head === undefined || head.version === 0) return undefined;
   const resourceVersion = stringAt(bytes, head.version);
   const { length } = resourceVersion;
   const start = head.version + 1;
-  // A version with escapes is longer than it says.
+  // A resourceVersion with escape sequences has more bytes than characters.
   if (known.metadata.resourceVersion?.length !== length || bytes[start + length] !== QUOTE) return undefined;
-  // The text is that of an earlier state, from which this one and the known one differ in the version.
+  // The text may be from an earlier state, which differs from this one and from the cached one only in the resourceVersion.
   bytes.write(before.head.slice(start - head.start, start - head.start + length), start, "latin1");
   const isSame = hasText(bytes, { start: head.start, end: head.end + 1 }, before.head);
   bytes.write(resourceVersion, start, "latin1");
@@ -459,14 +466,14 @@ function withVersion({ bytes, head, before }: Decoding, known: KubernetesObject)
   const members: Record<string, unknown> = {};
   for (const name in known) {
     if (name === "metadata") break;
-    // A name that is a number comes first, wherever it stands.
+    // Integer-like names come first in the property order, independently of their position in the text.
     if (!before.names.includes(name)) members[name] = (known as unknown as Record<string, unknown>)[name];
   }
   members["metadata"] = { ...known.metadata, resourceVersion };
   return members as unknown as KubernetesObject;
 }
 
-/** Adds the members behind the metadata, with the text of the state before if it is the same; false if their names are not unique. */
+/** Adds the members after the metadata, sharing the text of the previous state if it is equal. Returns false if the member names are not unique. */
 function deferRest(
   object: KubernetesObject,
   headText: string | undefined,
@@ -474,7 +481,7 @@ function deferRest(
 ): boolean {
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return true;
-  // With a brace in place of the comma, the rest of the text is an object.
+  // With an opening brace in place of the comma, the rest of the text is a valid object.
   bytes[comma] = OPEN_BRACE;
   const known = before && hasText(bytes, { start: comma, end }, before.text) ? before : undefined;
   const text = known?.text ?? bytes.toString(encoding, comma, end);
@@ -486,17 +493,19 @@ function deferRest(
   return true;
 }
 
-// Memory that no text has needed yet is not resident.
+// Memory that has not been used yet is not resident.
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024);
 
-/** Tells whether ASCII bytes equal an ASCII text, without making a string of them, which would be garbage at once. A longer text is not compared. */
+/**
+ * Returns whether ASCII bytes equal an ASCII string, without allocating a string for them. Returns false for strings longer than the scratch buffer.
+ */
 function hasText(bytes: Buffer, { start, end }: Range, text: string): boolean {
   if (end - start !== text.length || text.length > scratch.length) return false;
   scratch.write(text, "latin1");
   return scratch.compare(bytes, start, end, 0, text.length) === 0;
 }
 
-/** Replaces members of `value` by equal members of `before`, so that they are kept once. Both are JSON values. */
+/** Replaces members of `value` with equal members of `before` to share memory. Both are JSON values. */
 function shareEqual(value: object, before: object): void {
   const [members, known] = [value as Members, before as Members];
   for (const name in members) {
@@ -508,7 +517,7 @@ function shareEqual(value: object, before: object): void {
 
 type Members = Record<string, unknown>;
 
-/** Tells whether two JSON values are equal, and list their members in the same order. */
+/** Returns whether two JSON values are equal and have their members in the same order. */
 function isSameJson(value: unknown, other: unknown): boolean {
   if (value === other) return true;
   if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) return false;

@@ -1,32 +1,32 @@
-// The writes and deletions of this process, so that those of another process under the same field manager can be told from them. All times of
-// writes are those of the API server, in seconds, as `managedFields` have them: the clock of this machine says nothing about them.
+// Tracks the writes and deletions of this process, to distinguish them from those of another process with the same field manager. Times of writes are
+// on the clock of the API server, in seconds, like those in `managedFields`: the local clock may differ.
 import { systemClock } from "../base/wait.js";
 import type { Connection } from "./connection.js";
 
 const SLOTS = 4_096;
-// Until when the API server may execute a request whose answer is lost: it gives up after one minute.
+// How long the API server may execute a request whose response was lost. Its own timeout is one minute.
 const LOST_ANSWER_SECONDS = 120;
-// Where a proxy or another API server states the time of an answer.
+// Tolerance for the case that a proxy or another API server has set the time of a response.
 const TOLERANCE_SECONDS = 5;
 const SUBRESOURCE = /\/(status|scale|finalize|eviction|binding|ephemeralcontainers|resize|token|approval)$/;
 const TIME = '"time":"';
 const TIME_LENGTH = "2026-01-01T00:00:00Z".length;
 const NEVER = 0xffff_ffff;
-// How many deletions are remembered of a connection, and for how long.
+// How many deletions are stored per connection, and for how long.
 const MAX_DELETIONS = 1_000;
 const DELETIONS_MS = 60_000;
 
-/** An answer to a request, as far as it tells a time. */
+/** The parts of a response that contain times. */
 interface DatedAnswer {
   readonly status: number;
-  /** The header `Date`. */
+  /** The `Date` header. */
   readonly date?: unknown;
   readonly body?: Buffer;
 }
 
 /**
- * The writes of this process to one API server, by the path of their object. It keeps the time of the latest one for each of a fixed number of
- * slots, which objects share by a hash: a write of another process may be missed, but none of this process is taken for one of another.
+ * The writes of this process to one API server, by path of the object. Stores the time of the latest write in a fixed number of slots, which objects
+ * share by hash: a write of another process may be missed, but a write of this process is never mistaken for one of another process.
  */
 export class OwnWrites {
   readonly #latest = new Uint32Array(SLOTS);
@@ -34,18 +34,18 @@ export class OwnWrites {
   #time = 0;
   #timedAt = 0;
 
-  /** Takes the time that an answer states. */
+  /** Records the time of a response. */
   noteDate(date: unknown): void {
     if (typeof date === "string") this.#noteTime(secondsOf(date));
   }
 
-  /** The time of the API server; undefined before it has stated one. */
+  /** The time on the clock of the API server, or undefined before the first response. */
   get time(): number | undefined {
     if (this.#time === 0) return undefined;
     return this.#time + Math.floor((performance.now() - this.#timedAt) / 1_000);
   }
 
-  /** Begins a request that may change something; the returned function ends it, without an answer if that is lost. */
+  /** Begins a write request. The returned function ends it; call it without a response if the response was lost. */
   begin(path: string): (answer?: DatedAnswer) => void {
     const slot = slotOf(objectPathIn(path));
     this.#underWay[slot]!++;
@@ -53,7 +53,7 @@ export class OwnWrites {
       this.#underWay[slot]!--;
       const stated = answer && Math.max(secondsOf(answer.date), newestTimeIn(answer.body));
       if (stated !== undefined && stated > 0) this.#noteTime(stated);
-      // An answer of 500 or above may be that of a gateway that gave up.
+      // A response with status 500 or above may be the timeout of a gateway.
       const isKnown = stated !== undefined && stated > 0 && answer!.status < 500;
       const now = this.time;
       const latest = isKnown ? stated : now === undefined ? NEVER : now + LOST_ANSWER_SECONDS;
@@ -61,7 +61,7 @@ export class OwnWrites {
     };
   }
 
-  /** Tells whether a write at a time is none of this process: neither to any of these paths, nor to one that shares a slot with it. */
+  /** Returns whether a write at this time was not sent by this process, neither to one of these paths nor to a path that shares a slot. */
   isForeign(paths: readonly string[], time: number): boolean {
     return paths
       .map(slotOf)
@@ -75,12 +75,12 @@ export class OwnWrites {
   }
 }
 
-/** Returns a time as seconds; 0 if the text is none. */
+/** Parses a time into seconds since the epoch; 0 if it is invalid. */
 export function secondsOf(text: unknown): number {
   return typeof text === "string" ? Math.floor((Date.parse(text) || 0) / 1_000) : 0;
 }
 
-/** Returns the newest time in the managed fields of an answer: that of a write is not older than the answer says. */
+/** Returns the newest time in the managed fields of a response. The write is at least as new as this. */
 function newestTimeIn(body: Buffer | undefined): number {
   let newest = "";
   for (let at = body?.indexOf(TIME) ?? -1; at !== -1; at = body!.indexOf(TIME, at + TIME.length)) {
@@ -90,7 +90,7 @@ function newestTimeIn(body: Buffer | undefined): number {
   return secondsOf(newest);
 }
 
-// A path of a collection stays: of an object that is created in it, the name is not in the path.
+// The path of a collection is kept, because the path of a create request does not contain the name of the object.
 function objectPathIn(path: string): string {
   return path.replace(/\?.*$/, "").replace(SUBRESOURCE, "");
 }
@@ -104,7 +104,7 @@ function slotOf(path: string): number {
 
 const writesByServer = new Map<string, { readonly writes: OwnWrites; users: number }>();
 
-/** Returns the writes of this process to a server, shared by all its clients until each has called `release`. */
+/** Returns the writes of this process to a server. They are shared by all clients of the server until each has called `release`. */
 export function acquireOwnWrites(server: string): { readonly writes: OwnWrites; release(): void } {
   const shared = writesByServer.get(server) ?? { writes: new OwnWrites(), users: 0 };
   shared.users++;
@@ -118,7 +118,7 @@ export function acquireOwnWrites(server: string): { readonly writes: OwnWrites; 
   return { writes: shared.writes, release };
 }
 
-// By the connection, which all clients of one operator share. Times in the order of the deletions.
+// By connection, which all clients of an operator share. In order of the deletions.
 const deletions = new WeakMap<Connection, Map<string, number>>();
 
 /** Records that a client of this process deleted the object at a path. */
@@ -133,7 +133,7 @@ export function noteDeletion(connection: Connection, path: string, now = systemC
   }
 }
 
-/** Tells whether a client of this process deleted the object at a path within the last minute, and forgets that. */
+/** Returns whether a client of this process deleted the object at a path within the last minute, and drops the record. */
 export function takeDeletion(connection: Connection, path: string, now = systemClock.now()): boolean {
   const known = deletions.get(connection);
   const time = known?.get(path);

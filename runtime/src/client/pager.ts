@@ -2,25 +2,25 @@ import { isApiError } from "../base/errors.js";
 import { JSON_BYTES, type Range, endOfValue, findMember, skipSpace } from "./object-decoder.js";
 import { type ApiRequest, type ApiRequester, failed } from "./transport.js";
 
-/** Asks for the metadata of the objects of a list alone. */
+/** Accept header that requests only the metadata of the objects in a list. */
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 const LIST_LIMIT = 500;
-// Five million objects, more than an etcd of 8 GiB holds.
+// Five million objects, more than fit into an etcd of 8 GiB.
 const MAX_PAGES = 10_000;
 const { COMMA, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES;
 
-/** How the pages of a list are asked for, and read. */
+/** How to request and decode the pages of a list. */
 interface PagedList<Page> extends Omit<ApiRequest, "method" | "path"> {
   pathOf(page: { readonly limit: number | undefined; readonly continue: string | undefined }): string;
   read(body: Buffer): Page;
-  /** Called when the list begins again. */
+  /** Called when the list restarts from the beginning. */
   onRestart(): void;
 }
 
 /**
- * Yields the pages of a list. If the token of a page expired (410), the list begins again, once and as a whole, as in client-go's pager. A list
- * that would never end, because a token comes again or there are too many, fails with a ConnectionError.
+ * Yields the pages of a list. If a continue token has expired (410), restarts the list once, without pages, like client-go's pager. Fails with a
+ * ConnectionError if the list would never end, because a token repeats or there are too many pages.
  */
 export async function* pagesOf<Page extends { readonly metadata?: { readonly continue?: string } }>(
   requester: ApiRequester,
@@ -53,10 +53,10 @@ export async function* pagesOf<Page extends { readonly metadata?: { readonly con
   }
 }
 
-/** Finds the items of a page without parsing it; each range may be changed before the next one is asked for. */
+/** Yields the ranges of the items of a page without parsing them. The bytes of a range may be modified before the next one is requested. */
 export function* itemsOf(page: Buffer): Generator<Range, void> {
   const items = findMember(page, skipSpace(page, 0), '"items"');
-  // Go writes a list that has nothing as null.
+  // Go serializes an empty list as null.
   if (items === undefined || page[items] !== OPEN_BRACKET) return;
   let index = skipSpace(page, items + 1);
   while (index < page.length && page[index] !== CLOSE_BRACKET) {
@@ -67,7 +67,7 @@ export function* itemsOf(page: Buffer): Generator<Range, void> {
   }
 }
 
-/** Reads the metadata of a page; it must not have been changed yet. */
+/** Reads the metadata of a page. Call it before the bytes of the page are modified. */
 export function metadataOf(page: Buffer): { readonly resourceVersion: string; readonly continue?: string } {
   const member = findMember(page, skipSpace(page, 0), '"metadata"');
   const text = member === undefined ? "{}" : page.toString("utf8", member, endOfValue(page, member));
