@@ -26,7 +26,7 @@ export interface TransportRequest {
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called synchronously right before the first byte leaves; if it throws, the request is not sent. */
+  /** Called synchronously immediately before the first byte is sent. If it throws, the request is not sent. */
   readonly beforeSend?: (() => void) | undefined;
 }
 
@@ -750,7 +750,7 @@ function withoutValues(status: ApiStatus & { kind?: string }): ApiStatus & { kin
   const { kind, details = {} } = status;
   const causes = details.causes?.map((cause) => ({
     ...wordIn(cause.reason),
-    // These words are the API server's own.
+    // These words come from the API server itself.
     ...(isAboutImmutable(cause) && { message: "field is immutable" }),
     ...(cause.field && { field: cause.field }),
   }));

@@ -22,23 +22,23 @@ import {
 import type { ExternalDependent, KeptState } from "../workflow/workflow-definition.js";
 import { type Kept, type RememberedState, idIn } from "./external-state.js";
 
-/** The key for the id of a dependent that is one resource. */
+/** The key of the id of a dependent that is a single resource. */
 const SINGLE = "";
-/** When a resource is reconciled again that differs from the desired one after its creation. */
+/** When to reconcile again if a resource differs from the desired one right after its creation. */
 const RECONCILE_AGAIN_MS = 1_000;
 
 /** A grace period after the start: a resource that the previous process has just created may be missing in a list. */
 export interface StartGrace {
-  /** Returns how long such a resource of a primary may still be missing; 0 if there can be none. */
+  /** Returns how long such a resource of a primary may still be missing, or 0 if there can be none. */
   remainingMs(primary: KubernetesObject): number;
-  /** Reconciles a primary after that time. */
+  /** Reconciles a primary after this time. */
   reconcileAfter(primary: KubernetesObject, ms: number): void;
 }
 
 interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalDependentSource;
-  /** Keeps the ids of created resources; absent if the dependent has no state. */
+  /** Stores the ids of created resources. Absent if the dependent has no state. */
   readonly state?:
     Pick<RememberedState, "read" | "isKept" | "unprovenOf" | "lookUp" | "beginEnd" | "endingOf" | "set"> | undefined;
   readonly writes?: ExternalWrites | undefined;
@@ -46,10 +46,10 @@ interface ExternalReconcilerOptions {
   readonly grace?: StartGrace | undefined;
 }
 
-/** A resource, with the key of its item; empty unless it is a bulk dependent. */
+/** A resource with the key of its item. The key is empty unless the dependent is a bulk dependent. */
 interface ExternalLive extends Live {
   readonly key: string;
-  /** Further resources of a dependent that is to be one resource; they are deleted with it. */
+  /** Additional resources of a dependent that should be a single resource. They are deleted together with it. */
   readonly others?: readonly object[];
 }
 
@@ -58,13 +58,13 @@ type AttemptArguments = ReturnType<typeof argumentsOf> & {
   readonly token: string;
 };
 
-/** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
+/** Finds, writes and deletes the resources of a dependent outside of Kubernetes, by calling functions of the user. */
 export class ExternalReconciler implements DependentReconciler {
   readonly capabilities: DependentReconciler["capabilities"];
   readonly source: ExternalDependentSource;
   readonly #options: ExternalReconcilerOptions;
   readonly #definition: ExternalDependent;
-  /** The states of primaries whose resource was deleted. */
+  /** The objects of primaries whose resource was deleted. */
   readonly #removedFor = new WeakSet<KubernetesObject>();
 
   constructor(options: ExternalReconcilerOptions) {
@@ -87,13 +87,13 @@ export class ExternalReconciler implements DependentReconciler {
   }
 
   find(run: FindRun, wanted?: Wanted, items?: KnownItems): ExternalLive | undefined {
-    // The id of an item is its key.
+    // The key of an item is its id.
     if (this.#definition.bulk !== undefined)
       return wanted && ((items ?? this.findItems(run)).get(wanted.id) as ExternalLive | undefined);
     const found = this.#candidatesFor(run.primary, wanted);
     const [object, ...others] = found;
     if (object === undefined) return undefined;
-    // A deletion deletes all. Functions of the user do not get one of several while the primary lives.
+    // A deletion deletes all of them. Otherwise, user functions must not get an arbitrary one of several resources.
     const isAmbiguous =
       others.length > 0 && (wanted !== undefined || !(run.reconcile !== undefined || isTerminating(run.primary)));
     if (isAmbiguous) throw this.#ambiguity(found);
@@ -118,7 +118,7 @@ export class ExternalReconciler implements DependentReconciler {
     const items = new Map<string, ExternalLive>();
     for (const object of this.#ownOf(primary)) {
       const id = this.#idOf(object);
-      // A resource of a shared source whose id is not kept may belong to another dependent.
+      // A resource of a shared source without a stored id may belong to another dependent.
       if (state !== undefined && source.isShared && !keys.has(id)) continue;
       const key = keys.get(id) ?? id;
       items.set(key, { object, key });
@@ -129,7 +129,7 @@ export class ExternalReconciler implements DependentReconciler {
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { state, source } = this.#options;
     this.#requireProof(run.primary, this.#keyOf(wanted));
-    // A creation that failed may have had an effect, which a fetch shows.
+    // A failed creation may still have taken effect; a fetch shows whether it has.
     if (found === undefined) await source.load?.(run.primary, run.context.signal);
     const key = this.#keyOf(wanted);
     let live = found ?? this.find(run, wanted);
@@ -141,7 +141,7 @@ export class ExternalReconciler implements DependentReconciler {
     if (live === undefined) return this.#create(run, wanted);
     const { object } = live;
     const id = this.#idOf(object);
-    // Keeps a state that could not be written at the creation, or that another client removed.
+    // Stores a state that could not be written after the creation or that another client has removed.
     if (state?.isKept(run.primary, key, id) === false) {
       const known = state.read(run.primary).get(key);
       await state.set(run.primary, key, known !== undefined && idIn(known) === id ? known : this.#stateOf(object));
@@ -169,7 +169,7 @@ export class ExternalReconciler implements DependentReconciler {
   async remove(run: DependentRun, live: Live): Promise<void> {
     const { object, key, others = [] } = live as ExternalLive;
     this.#options.state?.beginEnd(run.primary, key);
-    // A failed deletion does not keep the others.
+    // A failed deletion does not prevent the others.
     const failures: unknown[] = [];
     for (const each of [object, ...others])
       try {
@@ -184,16 +184,16 @@ export class ExternalReconciler implements DependentReconciler {
     if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join("; "));
     if (failures.length > 0) throw failures[0];
     if (this.#definition.bulk === undefined) this.#removedFor.add(run.primary);
-    // Not earlier: an interrupted deletion finds the resource again by its id.
+    // Deleted last: an interrupted deletion finds the resource again by its id.
     await this.#options.state?.set(run.primary, key, undefined);
   }
 
-  // Forgets the states of resources that are gone. While the primary is being deleted, its states are deleted with it.
+  // Deletes the states of resources that no longer exist. While the primary is being deleted, its states are deleted together with it.
   async finishRemovals({ primary, context }: HoldRun): Promise<void> {
     const { state } = this.#options;
     if (context.signal.aborted) return;
     const unproven = state?.unprovenOf(primary);
-    // The resource may belong to the primary, so the cleanup is not complete.
+    // The resource may belong to the primary, so the cleanup is incomplete.
     if (unproven !== undefined && !this.#releases(primary)) throw unprovenError(unproven);
     if (isTerminating(primary)) return this.#requireConfirmed(primary);
     for (const key of state?.endingOf(primary) ?? []) {
@@ -205,14 +205,14 @@ export class ExternalReconciler implements DependentReconciler {
 
   release({ primary, context }: DependentRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, onDeleteFailure } = this.#definition;
-    // A RetryAfterError means that the deletion is not over.
+    // A RetryAfterError means that the deletion is still in progress.
     const isOver = isTerminating(primary) && findError(error, "RetryAfterError") === undefined;
     if (!isOver) return false;
     const isLeft = onDeleteFailure === "release";
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
     const what = isLeft ? "is left" : "blocks the deletion of its primary";
     const note = `the resource of dependent ${dependent} could not be deleted and ${what}: ${messageOf(error)}`;
-    // If it blocks, the reconcile fails and is logged.
+    // If the deletion blocks, the reconcile fails, which is logged.
     if (isLeft) context.logger.warn({ dependent: name, item, error }, note);
     context.events.record({ type: "Warning", reason: "DeletionFailed", action: "Delete", note });
     return isLeft;
@@ -246,13 +246,13 @@ export class ExternalReconciler implements DependentReconciler {
     try {
       kept = this.#stateOf(created);
     } catch (error) {
-      // The id is enough to find the resource again, instead of creating it twice.
+      // The id is sufficient to find the resource again, so that it is not created twice.
       problem = error;
     }
-    // After a timeout, a later attempt may have created the resource as well and kept its id.
+    // After a timeout, a later attempt may also have created the resource and stored its id.
     const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
     const keeping = isReplaced ? undefined : state?.set(primary, key, kept);
-    // Recorded before the id is written: a poll that finds the resource meanwhile causes no reconcile.
+    // Recorded before the id is written, so that a poll that finds the resource in the meantime does not trigger a reconcile.
     this.source.recordCreated(keyOf(primary.metadata), created);
     await keeping;
     if (problem !== undefined) throw problem;
@@ -266,14 +266,14 @@ export class ExternalReconciler implements DependentReconciler {
           "what both have, or let the runtime keep the id (state)",
       );
     this.#checkAlone(primary, created);
-    // By the token, the service may have returned the resource of an earlier attempt with another desired state.
+    // Because of the idempotency token, the service may have returned the resource of an earlier attempt with a different desired state.
     const { update } = this.#definition;
     if (update !== undefined && !this.#matches(wanted.object, created, primary))
       grace?.reconcileAfter(primary, RECONCILE_AGAIN_MS);
     return { kind: "created" };
   }
 
-  // A change that fails or times out may still take effect.
+  // A write that fails or times out may still take effect.
   async #attempt<Result>(
     run: DependentRun,
     name: "create" | "update" | "delete",
@@ -298,7 +298,7 @@ export class ExternalReconciler implements DependentReconciler {
     }
   }
 
-  // The kept state belongs to one of several resources.
+  // If there are several resources, the stored state belongs to only one of them.
   #withStateOf(resource: object, { state, ...args }: AttemptArguments): AttemptArguments {
     return { ...args, state: state !== undefined && idIn(state) === this.#idOf(resource) ? state : undefined };
   }
@@ -307,7 +307,7 @@ export class ExternalReconciler implements DependentReconciler {
     const { state } = this.#options;
     const all = this.#ownOf(primary);
     if (state === undefined) {
-      // An id that the service assigns is unknown before the creation; then any resource counts.
+      // If the service assigns the id, it is unknown before the creation, and every resource counts.
       const isKnown = wanted !== undefined && wanted.id !== "";
       return isKnown ? all.filter((each) => this.#idOf(each) === wanted.id) : all;
     }
@@ -315,11 +315,11 @@ export class ExternalReconciler implements DependentReconciler {
     this.#requireProof(primary, SINGLE);
     if (isTerminating(primary) && !this.source.isShared) return all;
     const own = kept === undefined ? [] : all.filter((each) => this.#idOf(each) === idIn(kept));
-    // If the id of a created resource could not be kept, the resource is found as the only one that its source has.
+    // If the id of a created resource could not be stored, the resource is still found if it is the only one in its source.
     return own.length > 0 || this.source.isShared ? own : all;
   }
 
-  /** Throws during the grace period while a primary is being deleted: a resource may be missing in the list. */
+  /** Throws during the grace period if the primary is being deleted, because the list may not contain a resource yet. */
   #requireConfirmed(primary: KubernetesObject): void {
     const { grace } = this.#options;
     const graceMs = grace?.remainingMs(primary) ?? 0;
@@ -331,7 +331,7 @@ export class ExternalReconciler implements DependentReconciler {
     );
   }
 
-  /** Throws if further resources belong to the primary of a dependent that is one resource: they would stay as long as the primary lives. */
+  /** Throws if a primary has additional resources although the dependent is a single resource. They would remain as long as the primary exists. */
   #checkAlone(primary: KubernetesObject, resource: object): void {
     const { bulk, delete: remove } = this.#definition;
     if (bulk !== undefined || remove === undefined) return;
@@ -350,7 +350,7 @@ export class ExternalReconciler implements DependentReconciler {
     );
   }
 
-  /** Throws if a kept state has no proof: its resource may belong to another primary, or be the one that must not be created twice. */
+  /** Throws if a stored state has no proof. Its resource may belong to another primary, or be the one that must not be created again. */
   #requireProof(primary: KubernetesObject, key: string): void {
     const unproven = this.#options.state?.unprovenOf(primary, key);
     if (unproven !== undefined) throw unprovenError(unproven);
@@ -377,7 +377,7 @@ export class ExternalReconciler implements DependentReconciler {
       : this.#run("matches", () => matches(desired, live), primary);
   }
 
-  /** Calls a synchronous function of the user. */
+  /** Calls a synchronous user function. */
   #run<Result>(name: string, call: () => Result, primary?: KubernetesObject): Result {
     const what = `${name} of dependent "${this.#definition.name}"`;
     return userCalls.run({ what, primary: primary && keyOf(primary.metadata) }, call);
@@ -387,7 +387,7 @@ export class ExternalReconciler implements DependentReconciler {
     return this.#definition.bulk === undefined ? SINGLE : id;
   }
 
-  /** Returns the state to keep of a resource. Throws a TerminalError if it would not identify the resource. */
+  /** Returns the state to store for a resource. Throws a TerminalError if it does not identify the resource. */
   #stateOf(resource: object): KeptState {
     const id = this.#idOf(resource);
     const { stateOf } = this.#definition;
@@ -408,15 +408,16 @@ export class ExternalReconciler implements DependentReconciler {
     const { idOf } = this.#definition;
     const id: unknown = idOf === undefined ? "" : (this.#run("idOf", () => idOf(resource)) ?? "");
     if (typeof id === "string") return id;
-    // A kept id is a string: the resource would not match it, and be deleted and created again.
+    // Stored ids are strings. A resource with another type of id would not match and would be deleted and created again.
     throw new TerminalError(`idOf() returned a ${typeof id} (${String(id)}); it has to return a text`);
   }
 }
 
-// The same for every attempt to create a resource, also after a restart; another one after a resource whose id was kept is gone.
+// Returns the idempotency token of a creation. It is the same for all attempts to create a resource, across restarts, and changes after a resource
+// with a stored id no longer exists.
 function tokenOf({ metadata: { uid } }: KubernetesObject, facts: readonly unknown[]): string {
   const digest = hash("sha256", JSON.stringify([uid, ...facts]), "hex");
-  // A UUID of version 8 (RFC 9562).
+  // A version 8 UUID (RFC 9562).
   return [
     digest.slice(0, 8),
     digest.slice(8, 12),
@@ -445,7 +446,7 @@ export interface ExternalWriteEvent {
 }
 
 interface ExternalWrite {
-  /** The item; empty unless the dependent is a bulk one. */
+  /** The key of the item; empty unless the dependent is a bulk dependent. */
   readonly key: string;
   readonly id: string;
   readonly desired?: object | undefined;
@@ -454,12 +455,12 @@ interface ExternalWrite {
 interface ExternalWritesOptions {
   readonly controller: string;
   readonly dependent: string;
-  /** A function, as the loops exist only while the controller runs. */
+  /** A function, because the listener exists only while the controller runs. */
   readonly loops: () => LoopListener;
   readonly onWrite?: ((event: ExternalWriteEvent) => void) | undefined;
 }
 
-/** Logs, counts and postpones the writes of one external dependent, as a Sender does for objects of Kubernetes. */
+/** Logs, counts and postpones the writes of one external dependent, like a Sender for Kubernetes objects. */
 export class ExternalWrites {
   readonly #options: ExternalWritesOptions;
   readonly #detector = new LoopDetector();
@@ -485,7 +486,7 @@ export class ExternalWrites {
     const which = item === "" ? `"${dependent}"` : `"${dependent}", item "${item}"`;
     context.logger.info(fields, `${verb} the resource${id === "" ? "" : ` "${id}"`} of external dependent ${which}`);
     onWrite?.({ controller, dependent, verb });
-    // A loop of deletions and creations shows in the creations.
+    // A loop of deletions and creations is detected by its creations.
     if (verb === "deleted") return;
     const loop = this.#detector.noteWrite(loopKeyOf(primary, item), this.#observedOf(primary, write));
     if (loop === undefined) return;
@@ -511,7 +512,7 @@ function loopKeyOf({ metadata: { uid = "" } }: KubernetesObject, key: string): s
   return `${uid} ${key}`;
 }
 
-// The desired resource is an object of the user's, which JSON may be unable to hold.
+// The desired resource is an object of the user, which may not be serializable as JSON.
 function digestOf(desired: object | undefined): string {
   try {
     return hash("sha1", JSON.stringify(desired ?? null), "base64");

@@ -1,7 +1,7 @@
-// Keeps the ids of external resources (JOSDK DependentResourceWithExplicitState).
+// Stores the ids of external resources (DependentResourceWithExplicitState in JOSDK).
 //
-// Users who may write ConfigMaps, Secrets or the status of a primary could put an id there. Each kept state has a proof that only the operator
-// can make. Without a proof, the operator does not fetch, update or delete the resource.
+// Users who can write ConfigMaps, Secrets or the status of a primary could insert an id. So each stored state has a proof that only the operator can
+// create. Without a valid proof, the operator does not fetch, update or delete the resource.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { ResourceWrite } from "../apply/resource-operations.js";
@@ -16,12 +16,12 @@ import {
 import type { ProofKey } from "../base/proof-key.js";
 import type { KeptState } from "../workflow/workflow-definition.js";
 
-/** The states of the resources of one dependent, by the keys of items; the key is empty unless it is a bulk dependent. */
+/** The states of the resources of one dependent, by key of the item. The key is empty unless the dependent is a bulk dependent. */
 type States = ReadonlyMap<string, KeptState>;
 
 export const NO_STATES: States = new Map<string, KeptState>();
 
-/** A state as it is stored, with its proof. */
+/** A state in its stored form, with its proof. */
 export interface Stored {
   readonly value: unknown;
   readonly proof: string | undefined;
@@ -30,41 +30,41 @@ export interface Stored {
 export interface Kept extends Stored {
   readonly state: KeptState;
   readonly standing: Standing;
-  /** The place of the state, for messages: `data.id of ConfigMap "home/one-account-1f-state"`. */
+  /** The location of the state, for messages: `data.id of ConfigMap "home/one-account-1f-state"`. */
   readonly place: string;
-  /** The place of its proof, for messages. */
+  /** The location of the proof, for messages. */
   readonly proofPlace: string;
 }
 
-/** Proven and unproven states, by the keys of items. */
+/** Proven and unproven states, by key of the item. */
 export type KeptStates = ReadonlyMap<string, Kept>;
 
-/** Stores the ids, or the results of `stateOf`, of the resources of one dependent. */
+/** Stores the ids of the resources of one dependent, or the results of `stateOf`. */
 export interface ExternalStateStore {
-  /** Returns the states of a primary as they were written last. Unproven ones are only for reports. */
+  /** Returns the last written states of a primary. Unproven ones are only for reports. */
   read(primary: KubernetesObject): KeptStates;
-  /** Writes a state with its proof; `undefined` deletes it. */
+  /** Writes a state with its proof. `undefined` deletes it. */
   set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void>;
-  /** Signs all unproven states of a primary; returns their number. */
+  /** Signs all unproven states of a primary. Returns their number. */
   adopt(primary: KubernetesObject): Promise<number>;
-  /** Tells whether states of a primary are in the place of an earlier version and have to be moved. Default: no */
+  /** Returns whether states of a primary are stored where an earlier version stored them and have to be moved. Default: false */
   isMoving?(primary: KubernetesObject): boolean;
-  /** Whether each item has its own object, which is looked up separately. */
+  /** Whether each item has an object of its own, which is looked up separately. */
   readonly isPerItem?: boolean;
-  /** Reads objects by name that the watch does not show, so that `read` returns their states. Default: there are none */
+  /** Reads objects by name that the watch does not contain, so that `read` returns their states. Default: there are none */
   lookUp?(primary: KubernetesObject, key: string, options?: LookUpOptions): Promise<void>;
 }
 
 export interface LookUpOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Whether an object of another client may have the name, as nothing will be written. Default: it is an error */
+  /** Whether another client's object may have the name, because nothing will be written. Default: such an object is an error */
   readonly isCleanup?: boolean;
 }
 
 export interface StateForm {
-  /** Whether there is a state for each item, by its key. */
+  /** Whether there is a state for each item, by key. */
   readonly isMap: boolean;
-  /** Whether a state is an object (`stateOf`), or an id. */
+  /** Whether a state is an object (the result of `stateOf`) instead of an id. */
   readonly isObject: boolean;
 }
 
@@ -72,7 +72,10 @@ export function idIn(state: KeptState): string {
   return typeof state === "string" ? state : state.id;
 }
 
-/** Reads a state in the current form; an earlier version of the operator may have written the other one. Undefined if it is neither. */
+/**
+ * Converts a stored value to the current form; an earlier version of the operator may have written the other form. Returns undefined if it is
+ * neither.
+ */
 export function readState(value: unknown, isObject: boolean): KeptState | undefined {
   const id = typeof value === "string" ? value : (value as { id?: unknown } | null | undefined)?.id;
   if (typeof id !== "string") return undefined;
@@ -80,13 +83,13 @@ export function readState(value: unknown, isObject: boolean): KeptState | undefi
   return typeof value === "string" ? { id } : (value as KeptState);
 }
 
-/** Returns the values at a path of an object by the keys of their items. */
+/** Returns the values at a path of an object, by key of the item. */
 export function valuesAt(object: unknown, path: readonly string[], isMap: boolean): readonly [string, unknown][] {
   const found = path.reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], object);
   return isMap ? Object.entries(found ?? {}) : [["", found]];
 }
 
-/** Returns an object with a value at a path. */
+/** Returns an object that contains a value at a path. */
 export function nest(path: readonly string[], value: unknown): object {
   return path.reduceRight((inner, name) => ({ [name]: inner }), value) as object;
 }
@@ -98,22 +101,22 @@ interface StatusPlace {
 
 interface StatusStateOptions extends StatusPlace {
   readonly proofs: StateProofs;
-  /** Returns the primary as it was written last. */
+  /** Returns the last written state of the primary. */
   latest(primary: KubernetesObject): KubernetesObject;
   mergePatchStatus(primary: KubernetesObject, status: object): Promise<ResourceWrite>;
   mergePatchAnnotations(primary: KubernetesObject, annotations: ProofAnnotations): Promise<ResourceWrite>;
 }
 
-/** Annotations with proofs by their names; null removes one. */
+/** Annotations with proofs, by name. null removes an annotation. */
 type ProofAnnotations = { readonly [name: string]: string | null };
 
 /**
- * Keeps states in the status of the primaries: a single one as it is, those of items as an object by their keys. Each has its proof in an
- * annotation of its own, so that the writes of items do not conflict.
+ * Stores states in the status of primaries: a single state directly, the states of items as an object by key. Each proof is in a separate annotation,
+ * so that writes of different items do not conflict.
  */
 export class StatusStateStore implements ExternalStateStore {
   readonly #options: StatusStateOptions;
-  /** A state is judged once for each version of its primary. */
+  /** Caches the verified states for each version of a primary. */
   readonly #judged = new WeakMap<KubernetesObject, KeptStates>();
 
   constructor(options: StatusStateOptions) {
@@ -136,7 +139,8 @@ export class StatusStateStore implements ExternalStateStore {
       if (!isTerminating(primary)) await this.#annotate(primary, proofAnnotations(proofs, key, null));
       return;
     }
-    // The proof is written first and keeps the one of the previous state, so that the status has a proven state if the operator is stopped here.
+    // The proof is written first, together with that of the previous state, so that the status has a proven state even if the operator stops at this
+    // point.
     const isReplaced =
       before !== undefined && before.standing !== "unproven" && !isDeepStrictEqual(before.value, state);
     const all = [proofs.sign(primary, key, state), ...(isReplaced ? [proofs.sign(primary, key, before.value)] : [])];
@@ -187,7 +191,7 @@ function keptInStatus(
     const all = names.flatMap((name) => annotations?.[name] ?? []);
     const proof = all.length === 0 ? undefined : all.join(" ");
     const found = proofs.judge(primary, key, value, proof);
-    // It is moved to its current annotation before the former names are dropped.
+    // The proof is moved to its current annotation before the former names are dropped.
     const standing = found === "current" && annotations?.[names[0]] === undefined ? "former" : found;
     const place = `${statusPathOf(key, { path, form })} of the primary`;
     kept.set(key, { state, value, proof, standing, place, proofPlace: `annotation ${names[0]}` });
@@ -195,7 +199,7 @@ function keptInStatus(
   return kept;
 }
 
-/** Returns a patch of annotations that sets a proof and removes the former annotations. */
+/** Returns annotations for a patch that sets a proof and removes the former annotations. */
 function proofAnnotations(proofs: StateProofs, key: string, proof: string | null): ProofAnnotations {
   const [name, ...former] = proofs.annotationsOn(key);
   return { [name]: proof, ...Object.fromEntries(former.map((each) => [each, null])) };
@@ -207,25 +211,25 @@ function statusPathOf(key: string, { path, form }: StatusPlace): string {
 
 class Memory {
   readonly known = new Map<string, KeptState>();
-  /** The proven states of the last read; only differences from these are changes. */
+  /** The proven states of the last read. Only differences from these are changes. */
   readonly seen = new Map<string, Kept>();
-  /** Unproven states of keys that have no known state. */
+  /** Unproven states, by keys for which no state is known. */
   readonly unproven = new Map<string, Kept>();
-  /** Unproven states that were reported and still exist. */
+  /** Unproven states that have been reported and still exist. */
   reported: ReadonlySet<string> = new Set<string>();
-  /** The number of writes in flight, by key: until they end, the stored state is older than the known one. */
+  /** The number of writes in flight, by key. Until they end, the stored state is older than the known one. */
   readonly writes = new Map<string, number>();
-  /** The keys of resources whose deletion has begun, and whose states are not deleted yet. */
+  /** The keys of resources whose deletion has started and whose states have not been deleted. */
   readonly ending = new Set<string>();
-  /** The lookups, done or in flight, by item if each has its own object. */
+  /** Lookups that are completed or in flight, by item if each has an object of its own. */
   readonly lookUps = new Map<string, Promise<void>>();
-  /** Whether states may still be in the place of an earlier version. */
+  /** Whether states may still be stored where an earlier version stored them. */
   isMoving = true;
-  /** Whether a state has appeared since the first read that this process did not write. */
+  /** Whether a state that this process did not write has appeared since the first read. */
   news: "unread" | "none" | "some" = "unread";
 }
 
-/** Called for an unproven state; `isKnown`: the operator continues with the state that it wrote itself. */
+/** Called for an unproven state. `isKnown`: the operator continues with the state that it wrote itself. */
 export type UnprovenReport = (
   primary: KubernetesObject,
   kept: Kept,
@@ -233,13 +237,13 @@ export type UnprovenReport = (
 ) => void;
 
 /**
- * Remembers states that are being written, could not be written, or whose object another client deleted. A proven change of the stored state is
+ * Remembers states that are being written, that could not be written, or whose object another client deleted. A proven change of the stored state is
  * adopted; an unproven one is reported once and never used.
  */
 export class RememberedState {
   readonly #kept: ExternalStateStore;
   readonly #onUnproven: UnprovenReport;
-  /** By name and UID: a reconcile of the previous primary of the name may still be in progress. */
+  /** By name and UID: a reconcile of a previous primary with the same name may still be in progress. */
   readonly #memories = new Map<ObjectKey, Map<string, Memory>>();
 
   constructor(kept: ExternalStateStore, onUnproven: UnprovenReport = () => {}) {
@@ -251,13 +255,13 @@ export class RememberedState {
     return new Map(this.#refresh(primary).known);
   }
 
-  /** Returns an unproven state under a key, or under any key, of the last read, if no state is known there. */
+  /** Returns an unproven state for a key, or for any key, from the last read, if no state is known for it. */
   unprovenOf(primary: KubernetesObject, key?: string): Kept | undefined {
     const { unproven } = this.#memoryOf(primary);
     return key === undefined ? [...unproven.values()][0] : unproven.get(key);
   }
 
-  /** Tells whether the last read had an id under a key, with its current proof. */
+  /** Returns whether the last read contained an id for a key, with a current proof. */
   isKept(primary: KubernetesObject, key: string, id: string): boolean {
     const memory = this.#memoryOf(primary);
     const kept = memory.seen.get(key);
@@ -265,7 +269,7 @@ export class RememberedState {
     return kept !== undefined && idIn(kept.state) === id && kept.standing === "current" && !memory.isMoving;
   }
 
-  /** Looks up the state under a key by name, once, unless one is known; tells whether this found one. */
+  /** Looks up the state for a key by name, once, unless one is known. Returns whether it found one. */
   async lookUp(primary: KubernetesObject, key: string, options?: LookUpOptions): Promise<boolean> {
     const memory = this.#memoryOf(primary);
     if (memory.known.has(key) || this.#kept.lookUp === undefined) return false;
@@ -280,7 +284,7 @@ export class RememberedState {
     return this.#refresh(primary).known.has(key);
   }
 
-  /** Tells whether states have appeared since the last call, so that resources that were fetched without them are out of date. */
+  /** Returns whether states have appeared since the last call, so that resources which were fetched without them are outdated. */
   takeNews(primary: KubernetesObject): boolean {
     const memory = this.#refresh(primary);
     const hasNews = memory.news === "some";
@@ -292,12 +296,14 @@ export class RememberedState {
     return this.#kept.adopt(primary);
   }
 
-  /** Records that the deletion of a resource begins: its state is deleted when the resource is gone, even if the deletion seems to fail. */
+  /**
+   * Records that the deletion of a resource starts. Its state is deleted when the resource no longer exists, even if the deletion appears to fail.
+   */
   beginEnd(primary: KubernetesObject, key: string): void {
     this.#memoryOf(primary).ending.add(key);
   }
 
-  /** Returns the keys of resources whose deletion has begun, and whose states are not deleted yet. */
+  /** Returns the keys of resources whose deletion has started and whose states have not been deleted. */
   endingOf(primary: KubernetesObject): readonly string[] {
     return [...this.#memoryOf(primary).ending];
   }
@@ -348,7 +354,7 @@ export class RememberedState {
       }
       const isNew = !isDeepStrictEqual(kept?.state, seen.get(key)?.state);
       put(seen, key, kept);
-      // Another client removed the state, but the resource still exists.
+      // Another client has removed the state, but the resource still exists.
       if (!isNew || kept === undefined) continue;
       if (memory.news !== "unread") memory.news = "some";
       known.set(key, kept.state);
@@ -372,22 +378,22 @@ function put<Value>(map: Map<string, Value>, key: string, value: Value | undefin
   else map.set(key, value);
 }
 
-/** Which proof a state has: under the current names, under former ones, or none. */
+/** The result of verifying a proof: valid for the current names, valid for former names, or missing or invalid. */
 type Standing = "current" | "former" | "unproven";
 
 interface StateProofsOptions {
-  /** Returns the key; throws before it is loaded. */
+  /** Returns the key. Throws if it has not been loaded yet. */
   key(): ProofKey;
-  /** The name of the controller, and its former names. */
+  /** The name of the controller, followed by its former names. */
   readonly controllers: readonly [string, ...string[]];
-  /** The name of the dependent, and its former names. */
+  /** The name of the dependent, followed by its former names. */
   readonly dependents: readonly [string, ...string[]];
 }
 
-/** Signs the states of one dependent. A proof covers the UID of the primary, controller, dependent, item, and the whole state. */
+/** Signs the states of one dependent. A proof covers the UID of the primary, the controller, the dependent, the item, and the whole state. */
 export class StateProofs {
   readonly #options: StateProofsOptions;
-  /** The current names first. */
+  /** The current names come first. */
   readonly #names: readonly (readonly [controller: string, dependent: string])[];
 
   constructor(options: StateProofsOptions) {
@@ -401,7 +407,7 @@ export class StateProofs {
     return this.#options.key().sign(stateFactsOf(this.#names[0]!, primary, item, state));
   }
 
-  /** Verifies a state. `proof` may be a list, separated by spaces, of which one has to prove the state. */
+  /** Verifies a state. `proof` may be a space-separated list, of which one has to be valid. */
   judge(primary: KubernetesObject, item: string, state: unknown, proof: string | undefined): Standing {
     if (proof === undefined) return "unproven";
     const key = this.#options.key();
@@ -413,19 +419,19 @@ export class StateProofs {
     return found === 0 ? "current" : found > 0 ? "former" : "unproven";
   }
 
-  /** Returns the annotations of the primary that may have the proof of an item, the current one first. */
+  /** Returns the annotations of the primary that may contain the proof of an item, the current one first. */
   annotationsOn(item: string): readonly [string, ...string[]] {
     return this.#names.map((names) => annotationOf([...names, item])) as unknown as [string, ...string[]];
   }
 }
 
-/** Returns the name of the annotation for a proof; unique for the facts. */
+/** Returns the annotation name of a proof. It is unique for the facts. */
 export function annotationOf(facts: readonly string[]): string {
   const hash = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 16);
   return `gen-operator.dev/proof-${hash}`;
 }
 
-/** Serializes a state independently of its place: the API server may store the members of an object in another order. */
+/** Serializes a state with sorted keys: the API server may store the keys of an object in another order. */
 function textOfState(state: unknown): string {
   if (typeof state !== "string") return JSON.stringify(withSortedMembers(state));
   const object = objectIn(state);

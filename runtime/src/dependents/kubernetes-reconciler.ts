@@ -75,7 +75,7 @@ const TERMINATING: WriteOutcome = { kind: "terminating" };
 
 interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly writer: Writer;
-  /** The finalizer of the primaries of the controller. */
+  /** The finalizer that the controller adds to its primaries. */
   readonly finalizer: string;
   readonly proofKeys?: ProofKeys | undefined;
   /** The recorded runs; required for `mode: once`. */
@@ -84,7 +84,7 @@ interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly client: ApiClient | (() => ApiClient);
 }
 
-/** Finds, writes and removes the objects of one dependent in Kubernetes. */
+/** Finds, writes and deletes the objects of one Kubernetes dependent. */
 export class KubernetesReconciler implements DependentReconciler {
   readonly source: KnownObjects;
   readonly capabilities: DependentReconciler["capabilities"];
@@ -95,9 +95,9 @@ export class KubernetesReconciler implements DependentReconciler {
   readonly #options: KubernetesReconcilerOptions;
   readonly #label: string;
   readonly #isGarbageCollected: boolean;
-  /** The UIDs of primaries whose cleanup has looked for objects by name and found none. */
+  /** UIDs of primaries whose cleanup looked up objects by name and found none. */
   readonly #lookedUp = new Set<string>();
-  /** The UIDs of objects whose deletion the operator requested. */
+  /** UIDs of objects whose deletion the operator has requested. */
   readonly #deleted = new Set<string>();
 
   constructor(options: KubernetesReconcilerOptions) {
@@ -137,7 +137,7 @@ export class KubernetesReconciler implements DependentReconciler {
 
   isPartlyUnknown({ primary }: FindRun): boolean {
     const { resource, namespace } = this.#options.definition;
-    // In all other cases the watch is synced before the primary is reconciled.
+    // In all other cases, the watch is synced before the primary is reconciled.
     if (this.#isGarbageCollected || namespace !== undefined || resource.scope === "Cluster") return false;
     return this.source.unknownIn?.(keyOf(primary.metadata)) !== undefined;
   }
@@ -184,7 +184,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const discovered = this.objects.discovered(run, wanted.item);
     if (discovered !== undefined && keyOf(discovered.object.metadata) === wanted.id) return discovered;
     const tied = this.objects.linked(run.primary, wanted.id);
-    // With `mode: once`, the existing object counts, even if desired() returns another name now.
+    // With `mode: once`, the existing object is used even if desired() now returns another name.
     return tied === undefined && this.#once !== undefined && wanted.item === undefined
       ? this.objects.single(run)
       : tied;
@@ -219,7 +219,7 @@ export class KubernetesReconciler implements DependentReconciler {
     this.#lookedUp.add(uid);
   }
 
-  /** Returns the desired objects; undefined if `desired` throws in a cleanup. */
+  /** Returns the desired objects, or undefined if `desired` throws in a cleanup. */
   async #statedBy(
     run: DependentRun,
     { desire, isCleanup }: { readonly desire: () => Promise<unknown>; readonly isCleanup: boolean },
@@ -228,7 +228,7 @@ export class KubernetesReconciler implements DependentReconciler {
       return this.#completeAll(run, await desire());
     } catch (error) {
       if (!isCleanup) throw error;
-      // Its inputs may be gone, which must not block the deletion of the primary.
+      // Its inputs may already be deleted, which must not block the deletion of the primary.
       const { name } = this.#options.definition;
       const text = `desired() cannot determine the object of dependent "${name}": ${messageOf(error)}`;
       run.context.logger.debug({ dependent: name }, text);
@@ -236,13 +236,13 @@ export class KubernetesReconciler implements DependentReconciler {
     }
   }
 
-  /** Discovers the objects of the primary whose label another client removed; tells whether there are any. */
+  /** Discovers the objects of the primary whose label was removed by another client. Returns whether there are any. */
   async #discoverUnlabelled(run: DependentRun, { isFresh }: { readonly isFresh: boolean }): Promise<boolean> {
     const { definition } = this.#options;
     const { primary } = run;
     const { notes, isPrimaryUnknown } = run.reconcile;
     let isFound = false;
-    // If the primary was deleted before the start of the operator, only its links are known, so that desired() throws as a rule.
+    // If the primary was deleted before the operator started, only its links are known, so desired() usually throws.
     const found = await this.#unlabelled.find(run, { isFresh: isFresh && isPrimaryUnknown !== true });
     for (const { name, namespace, annotations } of found) {
       if (notes.claimOf(this.objects.place, keyOf({ name, namespace })) !== undefined) continue;
@@ -257,7 +257,7 @@ export class KubernetesReconciler implements DependentReconciler {
       const claim = { dependent: definition.name, item: annotations?.[DEPENDENT_ITEM] };
       const other = notes.discovered.of(claim.dependent, claim.item);
       if (other === undefined) notes.discovered.add(claim, { entry });
-      // The dependent had another name for its object before.
+      // The dependent previously used another name for its object.
       else if (uidOf(other) !== uidOf(entry)) await this.remove(run, entry);
     }
     return isFound;
@@ -273,7 +273,7 @@ export class KubernetesReconciler implements DependentReconciler {
     }
   }
 
-  // The objects must not exist, so they are not claimed. Items that the watch shows need no lookup.
+  // The objects need not exist, so they are not claimed. Items in the watch need no lookup.
   #completeAll(run: DependentRun, desired: unknown): readonly Wanted[] {
     if (this.#options.definition.bulk === undefined) return [this.#complete(run, desired, undefined)];
     const known = this.findItems(run);
@@ -302,7 +302,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return items;
   }
 
-  // Without the objects that the operator deleted: functions of the user may wait until these are gone.
+  // Excludes objects that the operator deleted: user functions may wait until they no longer exist.
   #lastSeen(run: FindRun): readonly KubernetesObject[] {
     return this.objects.lastSeen(run).filter(({ metadata: { uid = "" } }) => !this.#deleted.has(uid));
   }
@@ -335,7 +335,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return { ...wanted, object: { ...wanted.object, metadata: { ...metadata, annotations } } };
   }
 
-  // If the deletion policy has changed, the object still has an owner reference, by which the garbage collector would delete it.
+  // After a change of the deletion policy, the object may still have an owner reference, because of which the garbage collector would delete it.
   async #disown(run: DependentRun, { id, object }: Wanted): Promise<void> {
     const { primary } = run;
     const { metadata: desired } = object as ObjectBody;
@@ -390,16 +390,16 @@ export class KubernetesReconciler implements DependentReconciler {
     if (call === undefined) return apply();
     const done =
       call !== false && (await callOperation({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
-    // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to recreate it.
+    // An operation that catches the error of a write, for example because of an immutable field, deletes the object to recreate it.
     if (done === "failed") return TERMINATING;
-    // The own update left the adopted object as it is, which still needs a link.
+    // The update operation of the user did not write the adopted object, which still needs a link.
     if (done === "notCalled" && known !== undefined && run.reconcile.notes.discovered.isForeign(uidOf(known)))
       await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
     if (done === false || done === "notCalled") return live === undefined ? { kind: "absent" } : UNCHANGED;
     return done;
   }
 
-  // `desired` read the object as another item, so the item that it returned was missing for it.
+  // `desired` saw the object as another item, so the item that it returned was missing.
   #isOtherItem({ object }: DecodedResource, { item }: Wanted, { reconcile }: DependentRun): boolean {
     const { metadata } = object;
     if (item === undefined || metadata.annotations?.[DEPENDENT_ITEM] === item) return false;
@@ -418,7 +418,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return TERMINATING;
   }
 
-  // Deletes the object; a later reconcile creates it again when it is gone.
+  // Deletes the object. A later reconcile creates it again when the deletion is complete.
   async #replace(run: DependentRun, { error, desired, live, isLiveRead }: ImmutableChange): Promise<WriteOutcome> {
     const { onImmutable = "fail", resource, name, mode } = this.#options.definition;
     const problem = (text: string) => {
@@ -460,7 +460,7 @@ export class KubernetesReconciler implements DependentReconciler {
   async remove(run: DependentRun, live: Live): Promise<void> {
     const { metadata } = live.object as KubernetesObject;
     const { notes } = run.reconcile;
-    // It was not adopted, so it stays.
+    // The object was not adopted, so it is kept.
     if (notes.discovered.isForeign(metadata.uid)) return;
     const removal = this.#remove(run, live as DecodedResource);
     if (metadata.uid !== undefined) notes.removals.set(metadata.uid, removal);
@@ -528,7 +528,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.#isGarbageCollected ? cause : { ...cause, onGivenUp };
   }
 
-  // Another dependent may be deleting the object, which belonged to it before.
+  // Another dependent, to which the object belonged before, may be deleting it.
   async #afterRemoval(
     found: DecodedResource | undefined,
     { id }: Wanted,
@@ -540,7 +540,7 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.linked(primary, id);
   }
 
-  /** Calls the matcher of the user; undefined if there is none, so that the writer compares. */
+  /** Calls the matcher of the user. Returns undefined if there is none, so that the writer compares. */
   async #matches(
     desired: ObjectBody,
     live: KubernetesObject,
@@ -560,7 +560,7 @@ export class KubernetesReconciler implements DependentReconciler {
     throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
   }
 
-  // An object that is not updated gets back missing parts of its link, and the new name of a renamed dependent.
+  // Restores the link of an object that is not updated: missing parts, and the new name of a renamed dependent.
   async #restoreLink({ metadata }: ObjectBody, live: DecodedResource, run: DependentRun): Promise<void> {
     const { definition, writer, controller, formerNames = [] } = this.#options;
     const { annotations } = live.object.metadata;
@@ -584,7 +584,7 @@ interface ImmutableChange {
   readonly isLiveRead: boolean;
 }
 
-// Pods that a new StatefulSet does not select would keep the names of its Pods.
+// Pods that the new StatefulSet does not select would still use the names of its Pods.
 function leavesPods({ group, kind }: ResourceDefinition, desired: object, live: object): boolean {
   type Selecting = { readonly spec?: { readonly selector?: object } };
   const [wanted, known] = [desired, live].map((each) => (each as Selecting).spec?.selector);
@@ -595,8 +595,8 @@ interface OperationArguments extends DependentArguments<KubernetesObject, object
   readonly [name: string]: unknown;
 }
 
-// Calls an operation of the user, whose `next` does `work` at most once, and only while the operation runs. Returns the result of `work`; `failed` if
-// the operation caught the error of `work`. Throws that error if the operation did not await `next`.
+// Calls an operation of the user. Its `next` calls `work` at most once, and only while the operation runs. Returns the result of `work`, or `failed`
+// if the operation caught the error of `work`. Throws that error if the operation did not await `next`.
 async function callOperation<Result>(
   { name, call, args }: { name: string; call: (args: never) => unknown; args: OperationArguments },
   work: (options?: DeleteOptions) => Promise<Result>,
@@ -614,7 +614,7 @@ async function callOperation<Result>(
   };
   const next = (options?: DeleteOptions): Promise<void> => {
     const passed = pass(options);
-    // An operation that does not await next() must not end the process by an unhandled rejection.
+    // If the operation does not await next(), its rejection must not end the process.
     passed.catch(() => {});
     return passed;
   };
@@ -624,32 +624,32 @@ async function callOperation<Result>(
     await userCalls.track(own, () => call({ ...args, next } as never));
   } finally {
     isOver = true;
-    // The work ends before the step does.
+    // The work must end before the step does.
     await Promise.allSettled([done]);
   }
   if (done === undefined) return "notCalled";
   return wasAwaited ? (done as Promise<Result>).catch(() => "failed" as const) : done;
 }
 
-/** For whom an object is written. */
+/** The primary and dependent for which an object is written. */
 interface DesiredOwner {
   readonly dependent: KubernetesDependent;
   readonly primary: KubernetesObject;
   /** The kind of the primary. */
   readonly definition: ResourceDefinition;
-  /** The namespaces in which the object would be watched; all of them if absent. */
+  /** The watched namespaces, which the object must be in. Absent if all namespaces are watched. */
   readonly namespaces?: readonly string[] | undefined;
   readonly item?: string | undefined;
-  /** The value of the label of the controller. */
+  /** The value of the controller label. */
   readonly label: string;
-  /** The finalizer that holds the object for the cleanup of its primary; undefined if nothing does. */
+  /** The finalizer that holds the object for the cleanup of its primary; undefined if it is not held. */
   readonly hold?: string | undefined;
 }
 
 const BASE64_FIELDS: { readonly [kind: string]: string } = { Secret: "data", ConfigMap: "binaryData" };
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
+/** Completes the result of `desired` with the namespace and the link to the primary. Throws a TerminalError if the result cannot be applied. */
 export function completeDesired(
   desired: unknown,
   { dependent, primary, definition, namespaces, item, label, hold }: DesiredOwner,
@@ -711,7 +711,7 @@ export function completeDesired(
   return { ...rest, metadata: Object.assign({}, metadata, link) };
 }
 
-// The API server rejects it, and names no field.
+// The API server rejects invalid base64 without naming the field.
 function invalidBase64In(object: object, { group, kind }: ResourceDefinition): string | undefined {
   const field = group === "" ? BASE64_FIELDS[kind] : undefined;
   const values = field && (object as { readonly [member: string]: unknown })[field];
@@ -720,7 +720,7 @@ function invalidBase64In(object: object, { group, kind }: ResourceDefinition): s
   return undefined;
 }
 
-// Only equality can be checked here without a parser; other requirements are left to the user.
+// Only equality requirements are checked, because others would need a parser.
 function isSelected(labels: { [key: string]: string }, selector: string): boolean {
   return selector.split(",").every((requirement) => {
     const [, key, value] = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement) ?? [];
@@ -733,12 +733,12 @@ interface FinalizerHoldsOptions {
   readonly source: KnownObjects;
   readonly objects: LiveObjects;
   readonly writer: Writer;
-  /** The finalizer of the primaries of the controller. */
+  /** The finalizer that the controller adds to its primaries. */
   readonly finalizer: string;
   causeOf(run: DependentRun): PrimaryCause;
 }
 
-/** Keeps objects of one dependent until their primary is cleaned up (`heldForCleanup`), by a finalizer of their own for each primary. */
+/** Holds objects of one dependent until their primary has been cleaned up (`heldForCleanup`), with a separate finalizer per primary. */
 class FinalizerHolds implements CleanupHolds {
   readonly #options: FinalizerHoldsOptions;
 
@@ -756,17 +756,17 @@ class FinalizerHolds implements CleanupHolds {
     const finalizer = this.finalizerOf(run.primary);
     const isHeld = entry.object.metadata.finalizers?.includes(finalizer) === true;
     if (isTerminating(entry.object)) {
-      // The deletion of the primary may have caused that of the object, and its event may be still to come.
+      // The deletion of the primary may have caused that of the object, and the event of the primary may not have arrived yet.
       if (isHeld && (await isAlive(run))) await writer.release(this.#target, entry, finalizer, causeOf(run));
     } else if (!isHeld && isHeldForCleanup(definition))
       await writer.hold(this.#target, entry, finalizer, causeOf(run)).catch((error: unknown) => {
-        // A patch that was aborted may still be executed, after which the cleanup has to release the object.
+        // An aborted patch may still be executed, after which the cleanup has to release the object.
         if (run.context.signal.aborted) run.reconcile.onGivenUp?.();
         throw error;
       });
   }
 
-  /** Removes the finalizer from an object whose own deletion ends the need for it. */
+  /** Removes the finalizer from an object that is being deleted itself and is no longer needed. */
   async release(run: DependentRun, live: DecodedResource): Promise<void> {
     const finalizer = this.finalizerOf(run.primary);
     if (live.object.metadata.finalizers?.includes(finalizer) !== true) return;
@@ -793,7 +793,7 @@ class FinalizerHolds implements CleanupHolds {
     const cause = { signal, logger, primary, dependent: definition.name };
     const { cache } = source;
     const keys = [...cache.keysByIndex(HELD_INDEX, finalizer)];
-    // A bounded cache may have evicted it.
+    // A bounded cache may have evicted the object.
     if (keys.some((key) => cache.get(key) === undefined)) await cache.load(keys, { signal });
     for (const entry of cache.byIndex(HELD_INDEX, finalizer)) {
       if (needed.has(uidOf(entry))) continue;

@@ -1,5 +1,5 @@
-// Finds the objects of a dependent: in the cache, by their link to the primary or by the name in the primary (`ref`). If another client removed
-// the label of the controller from an object while no operator ran, only a list without the label selector finds it.
+// Finds the live objects of a dependent in the cache, by their link to the primary or by the name in the primary (`ref`). If another client removed
+// the controller label from an object while no operator was running, only a list without a label selector finds it.
 import { isAbsent, isApiError } from "../base/errors.js";
 import {
   type DecodedResource,
@@ -48,22 +48,22 @@ import {
 
 const MOST_REPORTED = 1_000;
 const MOST_ASKED = 1_000;
-/** How old such a list may be. While the operator runs, the watch shows the removal of a label, and a reconcile restores it. */
+/** Maximum age of such a list. While the operator runs, the watch reports the removal of a label, and a reconcile restores it. */
 const MAX_LIST_AGE_MS = 600_000;
 
 export interface LiveObjectsOptions {
   readonly definition: KubernetesDependent;
   readonly source: KnownObjects;
   readonly controller: string;
-  /** The names that the controller had in earlier versions. */
+  /** The names of the controller in earlier versions. */
   readonly formerNames?: readonly string[] | undefined;
 }
 
-/** Finds the live objects of one dependent, for every primary. */
+/** Finds the live objects of one dependent, for any primary. */
 export class LiveObjects {
   readonly place: string;
   readonly #options: LiveObjectsOptions;
-  /** The UIDs of primaries whose unproven links were reported. */
+  /** UIDs of primaries whose unproven links have been reported. */
   readonly #reported = new Set<string>();
   readonly #isReadOnly: boolean;
   readonly #isGarbageCollected: boolean;
@@ -76,7 +76,7 @@ export class LiveObjects {
   }
 
   /**
-   * Returns the object with the key of a desired object, if it is linked to the primary. Only here does a link need no proof, as an earlier
+   * Returns the object with the key of a desired object, if it is linked to the primary. Only in this case, a link needs no proof, because an earlier
    * version of the operator may have written it.
    */
   linked(primary: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
@@ -86,12 +86,12 @@ export class LiveObjects {
     return entry && isControlledByOther(entry.object.metadata, primary.metadata) ? undefined : entry;
   }
 
-  /** Tells whether an object has a proven link to a primary. */
+  /** Returns whether an object has a proven link to a primary. */
   isProven(primary: KubernetesObject, key: ObjectKey): boolean {
     return this.#linkedTo(primary).has(key);
   }
 
-  /** Returns the keys of objects that name a primary without a proof and are not taken; once for each primary. */
+  /** Returns the keys of objects that name a primary without a proof and are not taken. Returns each of them only once per primary. */
   takeUnproven(primary: KubernetesObject, isTaken: (id: ObjectKey) => boolean): readonly ObjectKey[] {
     const { cache } = this.#options.source;
     const { uid = "" } = primary.metadata;
@@ -104,23 +104,20 @@ export class LiveObjects {
     return unproven;
   }
 
-  /** Returns the latest state of the discovered object of the dependent or of an item. */
+  /** Returns the latest state of the discovered object of the dependent or of one of its items. */
   discovered(run: FindRun, item?: string): DecodedResource | undefined {
     const entry = discoveredIn(run)?.of(this.#options.definition.name, item);
     return entry && this.latest(entry);
   }
 
-  /** Returns the newer state of the cache, or the object as it was read if the watch does not show it. */
+  /** Returns the newer state from the cache, or the object itself if the watch does not contain it. */
   latest(entry: DecodedResource): DecodedResource {
     const known = this.#options.source.cache.get(keyOf(entry.object.metadata));
     const isSame = known !== undefined && uidOf(known) === uidOf(entry);
     return isSame && isNewerVersion(versionOf(known), versionOf(entry)) ? known : entry;
   }
 
-  /**
-   * Returns the last states of the objects of this dependent that other clients deleted, the youngest first. Functions that run in a cleanup read
-   * them.
-   */
+  /** Returns the last states of this dependent's objects that other clients deleted, newest first, for user functions in a cleanup. */
   lastSeen(run: FindRun): readonly KubernetesObject[] {
     const { definition, source, controller, formerNames = [] } = this.#options;
     const all = source.lastSeenOf?.(run.primary) ?? [];
@@ -135,12 +132,12 @@ export class LiveObjects {
     return all.filter(isOf).sort((a, b) => byAge({ object: a }, { object: b }));
   }
 
-  /** Returns the key of the item that an object is; undefined if it is none. */
+  /** Returns the key of the item that an object represents, or undefined if it is not an item. */
   keyOfItem(primary: KubernetesObject, object: KubernetesObject): string | undefined {
     return itemOf(object) ?? (this.#isReadOnly ? nameIn(primary, object) : undefined);
   }
 
-  /** Returns the keys of linked objects without the name of a dependent, as another client created them. */
+  /** Returns the keys of linked objects without the name of a dependent, which were created by another client. */
   unnamed(primary: KubernetesObject): ObjectKey[] {
     const own = this.#entries(this.#linkedTo(primary)).map(({ object }) => object.metadata);
     return own
@@ -148,7 +145,7 @@ export class LiveObjects {
       .map(keyOf);
   }
 
-  /** Returns the youngest object of the dependent that is no item. Throws if there are several objects of a read-only dependent. */
+  /** Returns the newest object of the dependent that is not an item. Throws if a read-only dependent has several objects. */
   single(run: FindRun): DecodedResource | undefined {
     if (this.#options.definition.ref !== undefined) {
       const key = referencedKeyOf(this.#options.definition, run.primary);
@@ -167,12 +164,12 @@ export class LiveObjects {
     );
   }
 
-  /** Returns the items by their keys; those of a read-only dependent by their names. */
+  /** Returns the items by key. The items of a read-only dependent are keyed by name. */
   items(run: FindRun): ReadonlyMap<string, DecodedResource> {
     const items = new Map<string, DecodedResource>();
     const claimed = new Map<string, DecodedResource>();
     for (const entry of this.#ownOf(run)) {
-      // An object that is claimed under another key in this reconcile is that item now.
+      // An object that is claimed under another key in this reconcile now represents that item.
       const claim = run.reconcile?.notes.claimOf(this.place, keyOf(entry.object.metadata));
       if (claim?.item !== undefined) {
         claimed.set(claim.item, entry);
@@ -181,7 +178,7 @@ export class LiveObjects {
       const key = this.keyOfItem(run.primary, entry.object);
       if (key === undefined) continue;
       const other = items.get(key);
-      // The youngest is the item; older ones with other names are pruned.
+      // The newest object is the item. Older ones with other names are pruned.
       if (other === undefined || byAge(entry, other) < 0) items.set(key, entry);
     }
     for (const [key, entry] of claimed) items.set(key, entry);
@@ -190,14 +187,14 @@ export class LiveObjects {
     return items;
   }
 
-  /** Returns the objects of the controller that are linked to a primary and not taken, with the names of the dependents that they were written as. */
+  /** Returns the objects of the controller that are linked to a primary and not taken, with the name of the dependent that each was written for. */
   leftovers(
     primary: KubernetesObject,
     isTaken: (id: ObjectKey) => boolean,
   ): readonly { readonly name: string; readonly live: KubernetesObject }[] {
     const { controller, formerNames = [] } = this.#options;
     const { metadata } = primary;
-    // Nearly all are taken; reading these would parse them.
+    // Almost all objects are taken, and reading them would parse them.
     const unwanted = [...this.#linkedTo(primary)].filter((key) => !isTaken(key));
     return this.#entries(unwanted).flatMap((entry) => {
       const { metadata: live } = entry.object;
@@ -208,7 +205,7 @@ export class LiveObjects {
     });
   }
 
-  /** Returns the primaries that objects of this dependent have a proven link to, without the known ones. */
+  /** Returns the primaries to which objects of this dependent have a proven link, except known ones. */
   linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
     const { controller, formerNames = [], source, definition } = this.#options;
     const isOwn = ({ object: { metadata } }: DecodedResource) =>
@@ -216,7 +213,7 @@ export class LiveObjects {
       isWrittenBy(metadata, controller, ...formerNames) === true &&
       isOriginal(metadata) !== false;
     return [...source.cache.valuesOfIndex(this.#linkIndex)].flatMap((value) => {
-      // A mapper of the user returns keys only, which prove nothing.
+      // The mapper of a user returns only keys, which prove nothing.
       const link = value.includes(" ") ? readLink(value) : { key: value as ObjectKey, uid: "" };
       if (link.uid === "" || isKnown(link.key, link.uid)) return [];
       return source.cache.byIndex(this.#linkIndex, value).some(isOwn) ? link : [];
@@ -232,16 +229,17 @@ export class LiveObjects {
       // An object that another dependent claims in this reconcile no longer belongs to this one.
       const claimant = reconcile?.notes.claimOf(this.place, keyOf(metadata))?.dependent ?? name;
       const isNamed = claimant === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
-      // An earlier version of the operator may have linked it by annotations, so that the garbage collector does not delete it with the primary.
+      // An earlier version of the operator may have linked it by annotations, in which case the garbage collector does not delete it with the
+      // primary.
       const isCleanup = isTerminating(primary);
       const isLinked = !this.#isGarbageCollected || isCleanup || isOwnedBy(metadata, primary.metadata);
       const isOwn = isNamed && isLinked && !isOfOther(metadata, primary.metadata);
-      // An event source of the user may show objects without the label.
+      // An event source of the user may contain objects without the label.
       return isOwn && isWrittenBy(metadata, controller, ...formerNames) !== false && this.#isGenuine(entry);
     });
   }
 
-  // A copy of an object has its annotations and another name. Earlier versions did not write the name; of their objects, only the original has
+  // A copy of an object has its annotations but a different name. Earlier versions did not write the name; of their objects, only the original has
   // managed fields of the controller.
   #isGenuine({ object, owned }: DecodedResource): boolean {
     const { serverSideApply = true } = this.#options.definition;
@@ -252,7 +250,7 @@ export class LiveObjects {
     );
   }
 
-  // Objects of the same kind that were written as another dependent are not read.
+  // Skips objects of the same kind that were written for another dependent.
   #secondariesOf(primary: KubernetesObject): DecodedResource[] {
     const { definition, source } = this.#options;
     const all: readonly DecodedResource[] =
@@ -279,7 +277,7 @@ function itemOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.annotations?.[DEPENDENT_ITEM];
 }
 
-// Another client created it, so its name is its only key.
+// Another client created the object, so its name is the only possible key.
 function nameIn(primary: KubernetesObject, { metadata }: KubernetesObject): string {
   return metadata.namespace === primary.metadata.namespace ? metadata.name : keyOf(metadata);
 }
@@ -290,14 +288,14 @@ function byAge({ object: a }: DecodedResource, { object: b }: DecodedResource): 
   return keyOf(a.metadata) < keyOf(b.metadata) ? -1 : 1;
 }
 
-/** A dependent whose object may be named in the primary. */
+/** A dependent whose object may be named in the primary (`ref`). */
 export interface ReferringDependent {
   readonly name: string;
   readonly ref?: ObjectReference;
   readonly resource: ResourceDefinition;
 }
 
-/** Returns the key of the object that a primary names in the `ref` of a dependent; undefined if it names none. */
+/** Returns the key of the object that a primary names in the `ref` of a dependent, or undefined if it names none. */
 export function referencedKeyOf(
   { name: dependent, ref, resource }: ReferringDependent,
   primary: KubernetesObject,
@@ -305,7 +303,7 @@ export function referencedKeyOf(
   const read = (part: "name" | "namespace"): string | undefined => {
     const stated: unknown = ref?.[part];
     const value: unknown = typeof stated === "function" ? stated({ primary }) : stated;
-    // An empty string in a spec means that there is no object.
+    // An empty string in a spec counts as no reference.
     if (value === undefined || value === null || value === "") return undefined;
     if (typeof value === "string") return value;
     throw new TypeError(`ref.${part} of dependent "${dependent}" returned ${typeof value}, and not a text`);
@@ -324,11 +322,11 @@ interface UnlabelledObjectsOptions extends LiveObjectsOptions {
 
 interface Listed {
   readonly begunAt: number;
-  /** The objects that the watch does not show, by the links to their primaries. */
+  /** The objects that the watch does not contain, by link to their primary. */
   readonly byLink: ReadonlyMap<string, readonly ObjectMeta[]>;
 }
 
-/** Tells whether a request failed because the API server does not serve the kind in any version, so that there are no objects of it. */
+/** Returns whether a request failed because the API server does not serve the kind in any version, so that no objects of it exist. */
 export async function isUnserved(
   resource: ResourceDefinition,
   { error, client }: { readonly error: unknown; readonly client: ApiClient },
@@ -337,10 +335,10 @@ export async function isUnserved(
   return !isReachable(resource, await client.servedVersions(resource));
 }
 
-/** Finds the objects of one dependent that have a proven link to a primary and no label, for cleanups. */
+/** Finds objects of one dependent that have a proven link to a primary but lack the label, for cleanups. */
 export class UnlabelledObjects {
   readonly #options: UnlabelledObjectsOptions;
-  /** By UID of the primary: when its cleanup requested a fresh list. */
+  /** When the cleanup of a primary requested a fresh list, by UID of the primary. */
   readonly #asked = new Map<string, number>();
   #last: Listed | undefined;
   #listing: Promise<unknown> | undefined;
@@ -350,8 +348,8 @@ export class UnlabelledObjects {
   }
 
   /**
-   * Returns the metadata of the objects. The cleanups of many primaries share a list; `isFresh` requests, once for each primary, a list that
-   * begins after this call, because labels are not restored while `desired` fails.
+   * Returns the metadata of the objects. Cleanups of many primaries share a list. `isFresh` requests, once per primary, a list that starts after this
+   * call, because labels are not restored while `desired` fails.
    */
   async find(run: DependentRun, { isFresh }: { readonly isFresh: boolean }): Promise<readonly ObjectMeta[]> {
     const { primary, context } = run;
@@ -365,13 +363,13 @@ export class UnlabelledObjects {
     while (this.#last === undefined || this.#last.begunAt < after) {
       context.signal.throwIfAborted();
       if (this.#listing === undefined) await this.#list(run);
-      // Another cleanup is listing. If its list fails, this one lists itself.
+      // Another cleanup is already listing. If its list fails, this one lists itself.
       else await this.#listing;
     }
     return this.#last.byLink.get(provenLinkOf(primary)) ?? [];
   }
 
-  /** Tells whether an object has a proven link to a primary. */
+  /** Returns whether an object has a proven link to a primary. */
   async isLinked(run: DependentRun, object: KubernetesObject): Promise<boolean> {
     return (await this.#index(run, [object.metadata])).has(provenLinkOf(run.primary));
   }
@@ -419,7 +417,7 @@ export class UnlabelledObjects {
   #isOwn(metadata: ObjectMeta): boolean {
     const { definition, controller, formerNames = [] } = this.#options;
     const isNamed = hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
-    // Another controller may have adopted the object, or another client copied it.
+    // Another controller may have adopted the object, or another client may have copied it.
     return isNamed && isWrittenBy(metadata, controller, ...formerNames) !== false && isOriginal(metadata) === true;
   }
 
@@ -431,7 +429,7 @@ export class UnlabelledObjects {
     const byLink = new Map<string, ObjectMeta[]>();
     for (const metadata of found) {
       const { apiVersion, kind } = resource;
-      // Without owner references: the garbage collector deletes objects that have them.
+      // Ignores owner references: the garbage collector deletes objects that have them.
       const links = linksOf(
         { apiVersion, kind, metadata },
         {

@@ -1,4 +1,4 @@
-// Keeps the ids of external resources in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
+// Stores the ids of external resources in objects in the namespace of their primary: ConfigMaps, Secrets, or objects of a kind of the user.
 import { createHash } from "node:crypto";
 import { isApiError } from "../base/errors.js";
 import {
@@ -29,34 +29,34 @@ import {
   valuesAt,
 } from "./external-state.js";
 
-/** The label of objects that keep ids. Its value is the name of the controller, shortened to a valid label value. */
+/** Label of the objects that store ids. Its value is the name of the controller, converted to a valid label value. */
 export const STATE_LABEL = "gen-operator.dev/external-state";
 
-/** The annotations of an object that keeps the id of one item. */
+/** Annotations of an object that stores the id of one item. */
 const STATE_OF = "gen-operator.dev/external-state-of";
 const STATE_ITEM = "gen-operator.dev/external-state-item";
 
-// The previous version reads only "id" and keys that begin with "item.".
+// The previous version reads only the key "id" and keys that start with "item.".
 const PROOF_KEY = "mac";
 
 interface ObjectStateOptions {
   readonly dependent: string;
-  /** The former names of the dependent: states under these belong to it. */
+  /** The former names of the dependent. States under these names belong to it. */
   readonly movedFrom?: readonly string[] | undefined;
   readonly form: StateForm;
   readonly state: ObjectState;
   readonly primary: ResourceDefinition;
   readonly label: string;
-  /** The labels of the former names of the controller. */
+  /** The labels for the former names of the controller. */
   readonly formerLabels?: readonly string[] | undefined;
   readonly proofs: StateProofs;
   readonly view: Pick<ResourceView, "get">;
   ownedBy(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Reads an object from the API server; undefined if there is none. */
+  /** Reads an object from the API server, or returns undefined if it does not exist. */
   read(ref: ObjectRef, primary: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject | undefined>;
   /**
-   * Applies an object. Fails with a conflict (409) unless the existing object has its UID, or none exists if it has no UID, so that states which
-   * were not read are not overwritten.
+   * Applies an object. With a UID, fails with a conflict (409) unless the existing object has this UID; without one, fails with a conflict if an
+   * object exists. So states that have not been read are not overwritten.
    */
   apply(object: Pick<KubernetesObject, "metadata">, primary: KubernetesObject): Promise<unknown>;
   delete(object: KubernetesObject, primary: KubernetesObject): Promise<unknown>;
@@ -65,14 +65,14 @@ interface ObjectStateOptions {
 
 interface StateChange {
   readonly key: string;
-  /** Undefined to delete it. */
+  /** Undefined to delete the state. */
   readonly state: KeptState | undefined;
 }
 
-/** The label of a controller, and the name of a dependent, current or former. */
+/** The label value of a controller and the name of a dependent, current or former. */
 type Names = readonly [label: string, dependent: string];
 
-/** An object that was read by name, because the watch does not show it. */
+/** An object that was read by name because the watch does not contain it. */
 interface FoundObject {
   readonly object: KubernetesObject;
   readonly names: Names;
@@ -80,27 +80,27 @@ interface FoundObject {
 
 interface ChangeOptions {
   readonly found?: readonly FoundObject[];
-  /** Signs unproven states. */
+  /** Whether to sign unproven states. */
   readonly adopts?: boolean;
 }
 
-/** An object that keeps states of a primary. */
+/** An object that stores states of a primary. */
 interface Keeper {
   readonly object: KubernetesObject;
-  /** The item, if each has its own object. */
+  /** The item, if each item has an object of its own. */
   readonly item: string | undefined;
-  /** Whether an earlier version of the operator wrote it: under a former name of the dependent, or in the other form. */
+  /** Whether an earlier version of the operator wrote it, under a former name of the dependent or in the other form. */
   readonly isFormer: boolean;
 }
 
-/** Keeps states in one object for each primary or item, which the garbage collector deletes after the primary. */
+/** Stores states in one object per primary or per item. The garbage collector deletes it after the primary. */
 export class ObjectStateStore implements ExternalStateStore {
   readonly #options: ObjectStateOptions;
-  /** The names under which it finds objects, the current ones first. */
+  /** The names under which objects are found, current ones first. */
   readonly #names: readonly Names[];
-  /** The last change of the states of each primary. A change that writes or moves all of them waits for it. */
+  /** The last change of each primary's states. Later changes that write or move all states wait for it. */
   readonly #turns = new Map<ObjectKey, Promise<void>>();
-  /** The states of an object are verified once for each version. */
+  /** Caches the verified states for each version of an object. */
   readonly #judged = new WeakMap<KubernetesObject, { readonly uid: string | undefined; readonly kept: KeptStates }>();
 
   constructor(options: ObjectStateOptions) {
@@ -158,7 +158,7 @@ export class ObjectStateStore implements ExternalStateStore {
       if (object !== undefined && names === present!.names && !isCleanup) this.#checkFree(object, primary);
       return [];
     });
-    // The watch shows them once they are labelled, and named, as those of this controller.
+    // With the label and name of this controller, they become part of the watch.
     if (found.length > 0) await this.#inTurn(primary, () => this.#change(primary, undefined, { found }));
   }
 
@@ -170,7 +170,7 @@ export class ObjectStateStore implements ExternalStateStore {
     await turn.finally(() => this.#turns.get(name) === turn && this.#turns.delete(name));
   }
 
-  // The current objects come last, as they take precedence.
+  // Current objects come last, because they take precedence.
   #keepersOf(primary: KubernetesObject, found: readonly FoundObject[] = []): Keeper[] {
     const { state, view, ownedBy, label } = this.#options;
     const owned = ownedBy(primary);
@@ -181,7 +181,7 @@ export class ObjectStateStore implements ExternalStateStore {
         annotations?.[STATE_OF] === dependent && (labels?.[STATE_LABEL] ?? label) === controller;
       const unseen = found.filter((each) => each.names === names).map(({ object }) => object);
       return [...unseen, shared, ...owned.filter(isOfItem)].flatMap((object) => {
-        // An object of a previous primary of the name does not count; the garbage collector will delete it.
+        // Ignore an object of a previous primary with the same name. The garbage collector will delete it.
         if (object === undefined || !isOwnedBy(object.metadata, primary.metadata)) return [];
         const item = object.metadata.annotations?.[STATE_ITEM];
         const isOtherForm = (item !== undefined) !== (state.perItem === true);
@@ -230,7 +230,7 @@ export class ObjectStateStore implements ExternalStateStore {
     const states = new Map<string, Stored>();
     for (const [key, { state, standing, value, proof }] of before) {
       if (key === change?.key) continue;
-      // An unproven state stays: another client may have removed the proof, and the state is the only way to the resource.
+      // An unproven state is kept: another client may have removed the proof, and the state is the only reference to the resource.
       states.set(key, standing !== "unproven" || adopts ? sign(key, state) : { value, proof });
     }
     if (change?.state !== undefined) states.set(change.key, sign(change.key, change.state));
@@ -243,7 +243,7 @@ export class ObjectStateStore implements ExternalStateStore {
       await Promise.all([...items].filter((item) => states.has(item)).map(apply));
     } else if (states.size > 0)
       await this.#apply(primary, states, { keepers, removed: change?.state === undefined ? change?.key : undefined });
-    // Deleted last, so that an id is always kept somewhere.
+    // Deleted last, so that each id is stored somewhere at any time.
     const isEmpty = change !== undefined && change.state === undefined && (where.perItem === true || states.size === 0);
     for (const { object, isFormer, kept } of keepers) {
       if (!isFormer && !(isEmpty && kept.has(change.key))) continue;
@@ -251,7 +251,7 @@ export class ObjectStateStore implements ExternalStateStore {
         const now = states.get(item);
         const isOther = now !== undefined && idOf(now.value) !== idIn(former.state);
         if (!isOther || former.standing === "unproven") continue;
-        // After a rollback and another upgrade, there may be states in both places.
+        // After a rollback and another upgrade, states may exist in both places.
         const id = where.kind === "secret" ? "another id" : `the id "${idIn(former.state)}"`;
         const place = `${describeObject(object, object.metadata)} keeps ${id} of an earlier version`;
         warn(`${place}; "${dependent}" has an id already, so that resource is left`, primary);
@@ -287,7 +287,7 @@ export class ObjectStateStore implements ExternalStateStore {
       await apply(objectOf(states, keepers.find(isPresent)?.object.metadata.uid), primary);
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
-      // The object was created or deleted, and the watch has not shown that yet, or never will because the label is gone.
+      // The object was created or deleted, and the watch has not delivered the event yet, or never will because the label was removed.
       const live = await read(ref, primary);
       const isOwn = live !== undefined && isOwnedBy(live.metadata, primary.metadata);
       if (live !== undefined && !isOwn) this.#checkFree(live, primary);
@@ -302,7 +302,7 @@ export class ObjectStateStore implements ExternalStateStore {
     }
   }
 
-  /** Throws if an object of another client has the name of the one that would keep states. */
+  /** Throws if an object of another client has the name of the object that would store states. */
   #checkFree(object: KubernetesObject, primary: KubernetesObject): void {
     const { state, form } = this.#options;
     const item = object.metadata.annotations?.[STATE_ITEM];
@@ -323,7 +323,7 @@ export class ObjectStateStore implements ExternalStateStore {
     return { name: this.#nameOf(primary, names, item), ...(namespace === undefined ? {} : { namespace }) };
   }
 
-  // A name has 253 characters at most (1.36, IsDNS1123Subdomain); the hash makes it unique.
+  // A name has at most 253 characters (Kubernetes 1.36, IsDNS1123Subdomain); the hash makes it unique.
   #nameOf({ metadata: { name } }: KubernetesObject, [label, dependent]: Names, item?: string): string {
     const { primary: kind } = this.#options;
     const facts = [label, kind.kind, kind.group, name, dependent, ...(item === undefined ? [] : [item])];
@@ -333,7 +333,7 @@ export class ObjectStateStore implements ExternalStateStore {
   }
 }
 
-// A proven state takes precedence over an unproven one; otherwise the later one does.
+// A proven state takes precedence over an unproven one. Otherwise, the later one takes precedence.
 function merged(all: readonly KeptStates[]): KeptStates {
   const states = new Map<string, Kept>();
   for (const kept of all)
@@ -352,7 +352,7 @@ type Place = Pick<ObjectStateOptions, "state" | "form"> & Pick<Keeper, "item">;
 
 interface StoredState extends Stored {
   readonly key: string;
-  /** Where state and proof are in the object. */
+  /** The positions of the state and its proof in the object. */
   readonly at: { readonly state: string; readonly proof: string };
 }
 
@@ -406,17 +406,18 @@ function decodeStates(object: KubernetesObject, { state, form, item }: Place): r
   });
 }
 
-// A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); an underscore escapes any other.
+// A ConfigMap key may contain letters, digits, hyphens, underscores and dots (Kubernetes 1.36, IsConfigMapKey). An underscore escapes all other
+// characters.
 function encodeKey(key: string, prefix?: typeof PROOF_KEY): string {
   if (key === "") return prefix ?? "id";
   const encoded = key.replace(/[^A-Za-z0-9.-]/gu, (character) =>
     [...Buffer.from(character)].map((byte) => `_${byte.toString(16).padStart(2, "0")}`).join(""),
   );
-  // The prefix: an item may have the key "id", or one of dots only.
+  // The prefix is needed because an item may have the key "id", or one that consists only of dots.
   return `${prefix ?? "item"}.${encoded}`;
 }
 
-// Undefined if it is not the key of a state.
+// Returns undefined if it is not the key of a state.
 function decodeKey(encoded: string): string | undefined {
   if (encoded === "id") return "";
   if (!encoded.startsWith("item.")) return undefined;

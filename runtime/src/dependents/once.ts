@@ -1,5 +1,5 @@
-// `mode: once`: an object that is created once for each primary, such as a Job. Its run is recorded, as the object may be gone when the next
-// reconcile looks for it: ttlSecondsAfterFinished deletes a Job as soon as it has ended.
+// `mode: once`: creates an object once per primary, such as a Job. The run is recorded, because the object may no longer exist when the next
+// reconcile looks for it: with ttlSecondsAfterFinished, a Job is deleted as soon as it has finished.
 import { type KubernetesObject, type StatusCondition, describeObject, keyOf } from "../base/kubernetes-object.js";
 import { userCalls } from "../base/user-calls.js";
 import type { DependentRun, EndedObject, Wanted, WriteOutcome } from "../workflow/dependent-reconciler.js";
@@ -11,11 +11,11 @@ const MOST_DETAIL = 500;
 
 /** The recorded run of the last object. */
 interface OnceRun {
-  /** The uid of the object. */
+  /** The UID of the object. */
   readonly id: string;
-  /** The value of `again` for which it was created, as JSON. */
+  /** The value of `again` for which the object was created, as JSON. */
   readonly again: string;
-  /** Absent until it was ready, or a Job failed. */
+  /** Absent until the object is ready or the Job has failed. */
   readonly result?: "ready" | "failed";
   readonly detail?: string;
 }
@@ -23,15 +23,15 @@ interface OnceRun {
 interface OnceFacts {
   readonly isLive: boolean;
   readonly run: OnceRun | undefined;
-  /** The value of `again` now. */
+  /** The current value of `again`. */
   readonly again: string;
-  /** Whether a run without a proof is recorded. */
+  /** Whether a run without a valid proof is recorded. */
   readonly isUnproven: boolean;
 }
 
 type OnceStep = "create" | "recreate" | "unchanged" | "ended" | "awaitEnd" | "reject";
 
-/** The object has to be created, or deleted to be created again; or the write is over. */
+/** Create the object, delete it to create it again, or skip the write with this outcome. */
 type OnceDecision = { readonly kind: "create" } | { readonly kind: "recreate" } | WriteOutcome;
 
 function nextStep({ isLive, run, again, isUnproven }: OnceFacts): OnceStep {
@@ -47,7 +47,7 @@ interface OnceRunsOptions {
   readonly objects: LiveObjects;
 }
 
-/** Records the runs of one dependent, for every primary. */
+/** Records the runs of one dependent, for any primary. */
 export class OnceRuns {
   readonly #options: OnceRunsOptions;
 
@@ -55,7 +55,7 @@ export class OnceRuns {
     this.#options = options;
   }
 
-  /** Records the run of an existing object, and returns what a write does: create the object, recreate it, or leave it. */
+  /** Records the run of an existing object. Returns what the write has to do: create the object, recreate it, or leave it unchanged. */
   async next(run: DependentRun, wanted: Wanted, live: KubernetesObject | undefined): Promise<OnceDecision> {
     const { definition, memory } = this.#options;
     const { primary, context } = run;
@@ -66,7 +66,7 @@ export class OnceRuns {
     const again = await againOf(definition, primary);
     if (live !== undefined) {
       const { uid = "" } = live.metadata;
-      // The operator may have been stopped between the creation and its record.
+      // The operator may have been stopped after creating the object and before recording it.
       if (last?.id !== uid) last = { id: uid, again };
       this.#claim(run, wanted, live);
       await this.#keep(primary, key, last);
@@ -89,7 +89,10 @@ export class OnceRuns {
     }
   }
 
-  /** Returns what a write does while the object is being deleted: an object that has ended counts as gone, any other one is waited for. */
+  /**
+   * Returns what the write has to do while the object is being deleted: an object that has finished counts as deleted; otherwise, wait for the
+   * deletion.
+   */
   async nextOfTerminating(
     { primary }: DependentRun,
     { item: key = "" }: Wanted,
@@ -102,7 +105,7 @@ export class OnceRuns {
     return isOver ? endOf(ended) : { kind: "terminating" };
   }
 
-  /** Records the result of an object that was written, once; tells whether it has one. */
+  /** Records the result of an object, once. Returns whether it has a result. */
   async remember(
     { primary }: DependentRun,
     { item: key = "" }: Wanted,
@@ -124,14 +127,14 @@ export class OnceRuns {
     return this.#options.memory.read(primary).get(key) as OnceRun | undefined;
   }
 
-  // Without a claim, an object with the name of an earlier version would be pruned.
+  // Without a claim, an object with a name from an earlier version would be pruned.
   #claim({ reconcile }: DependentRun, { id, item }: Wanted, { metadata }: KubernetesObject): void {
     const { definition, objects } = this.#options;
     const claim = { dependent: definition.name, item };
     if (keyOf(metadata) !== id) reconcile.notes.claim(claim, objects.place, keyOf(metadata));
   }
 
-  /** Adds the result to the run of an object that is gone, by its last state. */
+  /** Adds the result to the run of a deleted object, according to its last state. */
   async #findEnd(run: DependentRun, key: string, last: OnceRun): Promise<OnceRun> {
     const gone = this.#options.objects.lastSeen(run).find(({ metadata }) => metadata.uid === last.id);
     return gone === undefined ? last : this.#recordEnd(run.primary, key, last, gone);
@@ -144,14 +147,14 @@ export class OnceRuns {
     return ended;
   }
 
-  // Writes only if another client deleted the record, or an earlier version kept it elsewhere.
+  // Writes only if another client has deleted the record, or an earlier version stored it elsewhere.
   async #keep(primary: KubernetesObject, key: string, run: OnceRun): Promise<void> {
     const { memory } = this.#options;
     if (!memory.isKept(primary, key, run.id)) await memory.set(primary, key, run);
   }
 }
 
-/** Returns the value of `again` as JSON. The object is created again when it changes. */
+/** Returns the value of `again` as JSON. The object is recreated when it changes. */
 async function againOf({ again, name }: KubernetesDependent, primary: KubernetesObject): Promise<string> {
   if (again === undefined) return "";
   const call = { what: `again of dependent "${name}"`, primary: keyOf(primary.metadata) };
@@ -159,7 +162,7 @@ async function againOf({ again, name }: KubernetesDependent, primary: Kubernetes
   return value === undefined ? "" : JSON.stringify(value);
 }
 
-/** Returns how an object has ended; undefined if it may still become ready. A Job may have ended while it is being deleted. */
+/** Returns how an object has finished, or undefined if it may still become ready. A Job can finish while it is being deleted. */
 function resultOf(live: KubernetesObject, isReady: boolean): Pick<OnceRun, "result" | "detail"> | undefined {
   if (isReady) return { result: "ready" };
   if (live.kind !== "Job") return undefined;
