@@ -40,14 +40,14 @@ import {
 } from "./owned-fields.js";
 import { type Write, type WritePart, type WriteTarget, storedPart } from "./write.js";
 
-/** How many differences a message or a write loop names. */
+/** The maximum number of differences in a message or a write loop. */
 export const NAMED_DIFFERENCES = 10;
-/** How long a known mutation counts as desired. */
+/** How long a known server-side mutation is accepted. */
 const MUTATION_MS = 600_000;
 const ABSENT: Difference = { path: "", reason: "does not exist" };
 const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
 
-/** Compares the applies of one field manager with the live objects, and learns from the answers how the API server mutates some values. */
+/** Compares the applies of one field manager with live objects, and learns from responses which values the API server mutates. */
 export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly mutations: ServerMutations;
@@ -57,13 +57,13 @@ export class ApplyMatcher {
     this.mutations = new ServerMutations(clock);
   }
 
-  /** Tells whether an apply would change nothing; `part` is the one whose managed fields count. */
+  /** Returns whether an apply would change nothing. `part` determines which managed fields are compared. */
   matches(write: Write, live: DecodedResource | undefined, part = storedPart(write)): boolean {
     if (live === undefined) return false;
     const { desired, target } = write;
     const applied = this.#appliedState(target.definition, part, live);
     if (applied === undefined) {
-      // An apply of nothing but empty lists owns no fields.
+      // An apply that contains only empty lists owns no fields.
       const isApplied = this.ownedFields(live, part) !== undefined;
       const bare = { owned: NOTHING, schema: schemaOf(target.definition) };
       return !isApplied && matchesAsJson(desired, live.object as never, bare);
@@ -81,9 +81,9 @@ export class ApplyMatcher {
     if (applied === undefined) return;
     if (matchesAsJson(desired, answer.object as never, applied))
       return this.mutations.forget(target.cache, write.ref, [part]);
-    // An object that was stored without its link is an error, and no mutation to accept.
+    // An object that was stored without its link is an error, not a mutation to accept.
     if (!hasLink(answer.object.metadata, (desired as ObjectBody).metadata)) return;
-    // Without a schema it is not known how fields are owned, so only their values are compared.
+    // Without a schema, field ownership cannot be determined, so only the values are compared.
     const isUntyped = Object.keys(definition.schema).length === 0;
     const differences = isUntyped
       ? genericDifferences({ definition, desired, live: answer.object }).slice(0, NAMED_DIFFERENCES)
@@ -91,7 +91,7 @@ export class ApplyMatcher {
     this.mutations.learn(write, mutationOf(desired, answer, applied), differences);
   }
 
-  /** Returns the differences, `limit` at most, because of which an apply would change the object. */
+  /** Returns at most `limit` differences because of which an apply would change the object. */
   differences(write: Write, live: DecodedResource | undefined, limit: number): readonly Difference[] {
     if (live === undefined) return [ABSENT];
     const { definition } = write.target;
@@ -99,12 +99,12 @@ export class ApplyMatcher {
     const applied = this.#appliedState(definition, storedPart(write), live);
     if (applied !== undefined)
       return findDifferences(plainOf(desired) as JsonObject, live.object as never, { ...applied, limit });
-    // Another client has taken over all fields that we owned; the values still tell which ones it changed.
+    // Another client has taken over all fields that we owned. The values still show which ones it changed.
     const found = genericDifferences({ definition, desired, live: live.object }).slice(0, limit);
     return found.length > 0 ? found : [UNOWNED];
   }
 
-  /** Returns the fields that an apply no longer has, and that have the same value after it. */
+  /** Returns the fields that an apply no longer contains but that have the same value after it. */
   leftBehind(write: Write, after: DecodedResource): readonly LeftField[] {
     const { verb, target, desired, before } = write;
     if (verb !== "apply" || before === undefined) return [];
@@ -119,7 +119,7 @@ export class ApplyMatcher {
     return left.filter(({ fields, value }) => isDeepStrictEqual(value, valueBefore(fields)));
   }
 
-  /** Tells whether an apply changed something, and no field has changed that it does not own. */
+  /** Returns whether an apply changed the object, and only in fields that it owns. */
   isOwn(write: Write, before: DecodedResource, after: DecodedResource): boolean {
     if (before.object.metadata.resourceVersion === after.object.metadata.resourceVersion) return false;
     const part = storedPart(write);
@@ -128,7 +128,7 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(write.target.definition) });
   }
 
-  /** Returns digests of the applied fields and of their values; undefined if no field is applied. */
+  /** Returns digests of the applied fields and of their values, or undefined if no field is applied. */
   digestsOf(
     { definition }: WriteTarget,
     part: WritePart,
@@ -140,13 +140,13 @@ export class ApplyMatcher {
     return { fields: digest(applied.text.fieldsV1), values: digest(storedText(entry, applied)) };
   }
 
-  /** Returns the applied fields with their values, as client-go's Extract does; undefined if there are none, or only of another API version. */
+  /** Returns the applied fields with their values, like Extract of client-go. Undefined if there are none or only of another API version. */
   extract({ definition }: WriteTarget, part: WritePart, entry: DecodedResource): JsonObject | undefined {
     const applied = this.#appliedState(definition, part, entry);
     return applied && (extractOwned(entry.object as unknown as JsonValue, applied.owned, applied.schema) as JsonObject);
   }
 
-  /** Returns the keys of the labels and annotations that are applied to an object. */
+  /** Returns the keys of the labels and annotations that were applied to an object. */
   appliedMetadata(entry: DecodedResource): { readonly labels: KeySet; readonly annotations: KeySet } {
     const text = this.ownedFields(entry, "object")?.fieldsV1;
     const metadata = text === undefined ? undefined : parseOwnedFields(text).fields.get("metadata");
@@ -158,7 +158,7 @@ export class ApplyMatcher {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
 
-  // Undefined if no field was applied, or only in another API version.
+  // Returns undefined if no field was applied, or only in another API version.
   #appliedState(definition: ResourceDefinition, part: WritePart, live: DecodedResource): AppliedState | undefined {
     const text = this.ownedFields(live, part);
     if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;
@@ -173,7 +173,7 @@ interface AppliedState extends MatchOptions {
   readonly text: OwnedFields;
 }
 
-// The desired object is nearly always plain JSON that matches, so whether it is plain is checked last.
+// The desired object is almost always plain JSON that matches, so checking whether it is plain comes last.
 function matchesAsJson(desired: object, live: JsonObject, options: MatchOptions): boolean {
   if (matches(desired as JsonObject, live, options)) return true;
   return !isPlain(desired) && matches(plainOf(desired) as JsonObject, live, options);
@@ -187,11 +187,11 @@ function storedText({ object }: DecodedResource, { text, owned, schema }: Applie
   return text.fieldsV1 + JSON.stringify(project(object as unknown as JsonValue, owned, schema));
 }
 
-// Returns the owned part of a value, with lists in their order.
+// Returns the owned part of a value. Lists keep their order.
 function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
   if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
   if (Array.isArray(value)) {
-    // The list had another type when the schema was compiled: its items cannot be told apart.
+    // The list had another type when the schema was compiled, so its items cannot be identified.
     if (schema.merge === "leaf" || schema.merge === "deduced") return value;
     if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
     return value.flatMap((item) => {
@@ -208,8 +208,8 @@ interface Mutation {
 }
 
 /**
- * Remembers how the API server mutates objects in ways that no schema tells, as an admission webhook does: they would be written in every reconcile.
- * The webhook may be removed, so the same object is sent again after ten minutes.
+ * Remembers server-side mutations that no schema describes, such as those of an admission webhook; otherwise, these objects would be written in every
+ * reconcile. The webhook may be removed, so the same object is sent again after ten minutes.
  */
 class ServerMutations {
   readonly #clock: Clock;
@@ -219,7 +219,7 @@ class ServerMutations {
     this.#clock = clock;
   }
 
-  /** Tells whether the same object was sent before, and is still stored as it was then. Returns false once after ten minutes. */
+  /** Returns whether the same object was sent before and is still stored as it was after that. Returns false once after ten minutes. */
   isKnown(write: Write, mutationOf: () => Mutation): boolean {
     const known = this.#mutations.get(write.target.cache)?.get(`${storedPart(write)} ${keyOf(write.ref)}`);
     if (known === undefined) return false;
@@ -230,7 +230,7 @@ class ServerMutations {
     return isHolding;
   }
 
-  /** Remembers how an object is stored, and warns about differences that are new. */
+  /** Records how an object is stored, and logs a warning about new differences. */
   learn(write: Write, mutation: Mutation, differences: readonly Difference[]): void {
     const { target, ref, body, cause } = write;
     const { cache, definition } = target;
@@ -238,7 +238,7 @@ class ServerMutations {
     let known = this.#mutations.get(cache);
     if (known === undefined) {
       this.#mutations.set(cache, (known = new Map()));
-      // Another client, such as the garbage collector, may delete an object.
+      // Another client, such as the garbage collector, may delete the object.
       cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.object.metadata)));
     }
     const key = `${part} ${keyOf(ref)}`;
@@ -255,13 +255,13 @@ class ServerMutations {
     );
   }
 
-  /** Forgets how an object is stored. */
+  /** Drops the mutations of an object. */
   forget(cache: ResourceView, ref: ObjectRef, parts: readonly WritePart[] = ["object", "status"]): void {
     for (const part of parts) this.#mutations.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
 }
 
-// The API server fills in what is empty and writes some formats in its own way; anything else it stores as it was sent.
+// The API server defaults empty fields and normalizes some formats. It stores everything else unchanged.
 function likelyCauseOf(paths: readonly string[], desired: object, definition: ResourceDefinition): string {
   const isNormalized = paths.every((path) => {
     const steps = [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) => name ?? Number(index));

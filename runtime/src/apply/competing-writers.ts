@@ -1,8 +1,8 @@
-// Who else writes the same objects: another client that reverts them, and a second process that runs the same controller.
+// Detects competing writers: another client that reverts objects, and a second process that runs the same controller.
 //
 // A write loop is an object that is written repeatedly because another client reverts each write, or because the desired state differs each time. Its
-// writes back off exponentially. A new desired state is written at once, and a loop ends when the object stays as desired for a while. Memory is
-// bounded, and an object is forgotten some time after its last write.
+// writes are postponed with exponential backoff. A new desired state is written immediately, and a loop ends when the object stays as desired for
+// some time. Memory is bounded: an object is dropped some time after its last write.
 import {
   type LoopEvent,
   type LoopListener,
@@ -25,35 +25,35 @@ import { type Clock, systemClock } from "../base/wait.js";
 import { collectionPath, objectPath } from "../client/api-client.js";
 import { type OwnWrites, secondsOf } from "../client/own-writes.js";
 
-/** When writes are a loop, and how they back off; times in milliseconds. */
+/** When writes form a loop, and how they back off. Times are in milliseconds. */
 const DEFAULTS = {
-  /** So many writes of the same content within `windowMs` are a loop. */
+  /** This many writes of the same content within `windowMs` form a loop. */
   sameWrites: 3,
-  /** So many writes of any content within `windowMs`, of a status within `statusWindowMs`, without a new input, are a loop. */
+  /** This many writes of any content without a new input form a loop, within `windowMs` or, for a status, within `statusWindowMs`. */
   writes: 20,
-  /** The same with the writes that follow an event of another client, as a status does that counts the pods of a rollout. */
+  /** The same limit, including writes that follow an event of another client, such as those of a status that counts the pods of a rollout. */
   followingWrites: 200,
   windowMs: 60_000,
   /**
-   * A status that is written every 30 s, or less often, reports progress: `writes` of it are 19 intervals apart, which take 570 s. The window is
-   * shorter by half an interval, because timers are inexact and the first of these writes may be a slow one.
+   * A status that is written every 30 s or less often reports progress: `writes` such writes span 19 intervals, or 570 s. The window is shorter by
+   * half an interval, because timers are inexact and the first of these writes may be slow.
    */
   statusWindowMs: 555_000,
-  /** An object that is found as desired so long after its last write is in no loop. */
+  /** An object that matches this long after its last write is not in a loop. */
   calmMs: 10_000,
   initialPauseMs: 2_000,
   maxPauseMs: 300_000,
-  /** How many objects are remembered; beyond that, the tenth with the oldest last writes is forgotten. */
+  /** The maximum number of tracked objects. If it is exceeded, the 10% with the oldest last writes are dropped. */
   capacity: 10_000,
 };
 
-/** A write as the detector compares it. */
+/** A write in the form that the detector compares. */
 export interface ObservedWrite {
-  /** A digest of what is written. */
+  /** A digest of the written content. */
   readonly content: string;
-  /** What the write follows from, such as the generation of the primary: a new input is no loop. */
+  /** The input of the write, such as the generation of the primary. Writes with a new input do not continue a loop. */
   readonly input: string;
-  /** Whether it follows an event of another client, which is a new input, unless there are very many. */
+  /** Whether the write follows an event of another client. Such an event counts as a new input, up to a limit. */
   readonly isFollowing?: boolean;
   readonly isStatus?: boolean;
 }
@@ -64,21 +64,21 @@ export type KnownLoop = Pick<LoopWrite, "loop" | "writes" | "pauseMs">;
 const SWEEP_INTERVAL_MS = 1_000;
 
 interface Writes extends ObservedWrite {
-  /** Times of the last writes with the same content, the latest last. */
+  /** Times of the last writes with the same content, oldest first. */
   readonly sameTimes: readonly number[];
-  /** Of those with the same input. */
+  /** Times of writes with the same input. */
   readonly times: readonly number[];
-  /** Of those with the same input that follow no event. */
+  /** Times of writes with the same input that follow no event. */
   readonly unaskedTimes: readonly number[];
   readonly lastAt: number;
-  /** Absent as long as it is no loop. */
+  /** Absent if the writes do not form a loop. */
   readonly loop: KnownLoop | undefined;
 }
 
-/** The recent writes of one field manager, by object. Times are milliseconds that never run backwards. */
+/** The recent writes of one field manager, by object. Times are monotonic, in milliseconds. */
 export class LoopDetector {
   readonly #options: typeof DEFAULTS;
-  /** In the order of their last write. */
+  /** In the order of the last write. */
   readonly #objects = new Map<string, Writes>();
   #sweptAt = -Infinity;
 
@@ -86,12 +86,12 @@ export class LoopDetector {
     this.#options = { ...DEFAULTS, ...options };
   }
 
-  /** How many objects are kept in view. */
+  /** The number of tracked objects. */
   get size(): number {
     return this.#objects.size;
   }
 
-  /** Returns the loop that a write would continue, and how long it has to wait now; undefined if it may be made at once. */
+  /** Returns the loop that a write would continue, with the remaining backoff. Returns undefined if the write may be sent immediately. */
   postponementOf(key: string, write: () => ObservedWrite, now = systemClock.now()): KnownLoop | undefined {
     const known = this.#objects.get(key);
     if (known?.loop === undefined || !continues(known, write())) return undefined;
@@ -99,7 +99,7 @@ export class LoopDetector {
     return pauseMs > 0 ? { ...known.loop, pauseMs } : undefined;
   }
 
-  /** Takes note of a write; returns the loop that it belongs to, if it does. */
+  /** Records a write. Returns the loop that it belongs to, if any. */
   noteWrite(
     key: string,
     write: ObservedWrite,
@@ -113,7 +113,7 @@ export class LoopDetector {
     const times = added(isSameInput ? known.times : [], { now, windowMs, most: followingWrites });
     const unasked = isSameInput ? known.unaskedTimes : [];
     const own = { now, windowMs: this.#windowOf(write), most: writes };
-    // Most objects are written once: they need no further lists.
+    // Most objects are written once and need no further lists.
     const isFirst = known === undefined && write.isFollowing !== true;
     const unaskedTimes = isFirst ? times : write.isFollowing === true ? unasked : added(unasked, own);
     const isSame = known?.content === write.content;
@@ -134,13 +134,13 @@ export class LoopDetector {
     return loop && { ...loop, isNew: before === undefined };
   }
 
-  /** Takes note that an object was found as desired: unless it was written just now, that ends a loop. */
+  /** Records that an object matches the desired state. This ends a loop, unless the object was written very recently. */
   noteMatch(key: string, now = systemClock.now()): void {
     const known = this.#objects.get(key);
     if (known !== undefined && now - known.lastAt >= this.#options.calmMs) this.#objects.delete(key);
   }
 
-  /** Forgets an object. */
+  /** Stops tracking an object. */
   forget(key: string): void {
     this.#objects.delete(key);
   }
@@ -153,8 +153,8 @@ export class LoopDetector {
     return now - known.lastAt > (known.loop?.pauseMs ?? 0) + this.#windowOf(known);
   }
 
-  // Looks at the oldest only: one in a long pause holds up the others behind it until it is over, or the capacity is reached. To find the
-  // oldest of a map takes long when many before it were deleted, so this is done seldom, and beyond the capacity a tenth goes at once.
+  // Checks only the oldest objects: one with a long backoff delays the removal of those behind it until it is over or the capacity is reached.
+  // Finding the oldest entry of a Map is slow after many deletions, so this runs rarely, and removes 10% at once beyond the capacity.
   #sweep(now: number): void {
     const { capacity } = this.#options;
     const most = this.#objects.size > capacity ? 0.9 * capacity : capacity;
@@ -173,24 +173,24 @@ function added(
   return [...times.filter((time) => now - time <= windowMs), now].slice(-most);
 }
 
-// What is desired anew ends a loop in which the same was undone; only a new input ends one that never settles.
+// A new desired state ends a loop in which the same content is reverted. Only a new input ends a loop of changing content.
 function continues({ loop, content, input }: Writes, write: ObservedWrite): boolean {
   return loop !== undefined && (loop.loop === "undone" ? content === write.content : input === write.input);
 }
 
 interface LoopReporterOptions extends Reporter {
   readonly observer?: LoopObserver | undefined;
-  /** Called for the primary when the pause of an object is over. */
+  /** Called for the primary when the backoff of an object has ended. */
   readonly reconcile: Requeue;
   readonly clock?: Clock;
-  /** Returns a digest of the inputs that the last reconcile of a primary saw. Default: the controller has no inputs */
+  /** Returns a digest of the inputs of the last reconcile of a primary. Default: the controller has no inputs */
   inputsOf?(primary: KubernetesObject): string | undefined;
 }
 
 // An object that still matches after this time is not in a loop.
 const LOOK_AGAIN_AFTER_MS = 10_000;
 
-/** Reports each write loop once, and requeues its primary after the pause. */
+/** Reports each write loop once, and requeues its primary after the backoff. */
 export class LoopReporter implements LoopListener {
   readonly #options: LoopReporterOptions;
   /** The postponed writes, by primary and object. */
@@ -226,7 +226,7 @@ export class LoopReporter implements LoopListener {
     // An urgent write is never postponed, so there is nothing to requeue.
     if (isUrgent) return;
     observer?.(event);
-    // The loop is over if the object stays as it was written. No event says so, so check again later.
+    // The loop is over if the object keeps the written state. No event reports that, so check again later.
     const { isNew: _, pauseMs, ...loop } = write;
     this.#wait({ ...loop, managers: [], retryAfterMs: Math.max(pauseMs, LOOK_AGAIN_AFTER_MS) }, { primary, dependent });
   }
@@ -267,7 +267,7 @@ export class LoopReporter implements LoopListener {
     report(this.#options, about, {
       type: "Warning",
       reason: "WriteLoop",
-      // One Event for each kind.
+      // One Event per kind.
       action: `Write${kind.split(".")[0]}`,
       note: `${kind} ${object} was written ${writes} times ${why}; ${next}`,
       fields: { dependent, object, paths, writes },
@@ -278,12 +278,12 @@ export class LoopReporter implements LoopListener {
 interface ForeignWritesOptions extends Reporter {
   readonly fieldManagers: readonly string[];
   readonly writes: Pick<OwnWrites, "isForeign" | "time">;
-  /** Called for each write of another process under these field managers. */
+  /** Called for each write by another process under these field managers. */
   readonly onForeignWrite?: ((write: { readonly controller: string }) => void) | undefined;
   readonly clock?: Clock;
 }
 
-/** A write that a watch delivered, and the primary of its object. */
+/** A write that a watch has delivered, with the primary of its object. */
 interface WatchedWrite {
   readonly definition: ResourceDefinition;
   readonly object: KubernetesObject;
@@ -291,17 +291,17 @@ interface WatchedWrite {
   readonly primary: KubernetesObject;
 }
 
-// By then the API server has executed every write of the previous leader.
+// By then, the API server has executed all writes of the previous leader.
 const SETTLED_SECONDS = 60;
 const REPORT_EVERY_MS = 600_000;
 
 /**
- * Detects a second process that runs the same controller: a write under its field manager, newer than the leadership of this process, that this
- * process did not send. The other process may be legitimate, so it is only reported.
+ * Detects a second process that runs the same controller: a write under its field manager that is newer than the leadership of this process and was
+ * not sent by this process. The other process may be legitimate, so it is only reported.
  */
 export class ForeignWrites {
   readonly #options: ForeignWritesOptions;
-  /** Only later writes count, by the clock of the API server; absent while this process does not lead. */
+  /** Only later writes are considered, on the clock of the API server. Absent while this process does not lead. */
   #since: number | undefined;
   #quietUntil = -Infinity;
 
@@ -309,13 +309,13 @@ export class ForeignWrites {
     this.#options = options;
   }
 
-  /** Call when this process becomes the leader. */
+  /** Called when this process becomes the leader. */
   begin(): void {
     const { time } = this.#options.writes;
     if (time !== undefined) this.#since = time + SETTLED_SECONDS;
   }
 
-  /** Call when another process may become the leader. */
+  /** Called when another process may become the leader. */
   end(): void {
     this.#since = undefined;
   }

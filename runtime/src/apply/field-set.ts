@@ -1,25 +1,25 @@
-// Sets of fields as `metadata.managedFields` holds them (FieldsV1), and how an entry gains or loses one.
+// Field sets in the format of `metadata.managedFields` (FieldsV1), and operations that add and remove fields.
 import { isDeepStrictEqual } from "node:util";
 import { type JsonValue, isJsonObject } from "@gen-operator/schema";
 import { type FieldsV1, type SchemaNode, keyOfListItem } from "./owned-fields.js";
 
-/** An entry of the managed fields. */
+/** An entry of `metadata.managedFields`. */
 export type ManagedEntry = { readonly [member in "manager" | "operation" | "subresource"]?: string } & {
   readonly fieldsV1?: FieldsV1;
 };
 
-/** The path of a field in elements such as `f:spec` or `k:{"name":"web"}`. */
+/** The path of a field as elements of FieldsV1, such as `f:spec` or `k:{"name":"web"}`. */
 export type FieldPath = readonly string[];
 
 const SELF = ".";
 
-/** Returns the set with a field, but not with the fields below it. */
+/** Returns the set with a field added, without the fields below it. */
 export function withField(fields: FieldsV1, [element, ...rest]: FieldPath): FieldsV1 {
   if (element === undefined) return fields;
   const name = findElement(fields, element) ?? element;
   const child = fields[name];
   if (rest.length > 0) {
-    // A node without children is a member itself, and stays one.
+    // A node without children is a member of the set, and must remain one.
     const isMember = child !== undefined && Object.keys(child).length === 0;
     return { ...fields, [name]: withField(isMember ? { [SELF]: {} } : (child ?? {}), rest) };
   }
@@ -27,12 +27,12 @@ export function withField(fields: FieldsV1, [element, ...rest]: FieldPath): Fiel
   return { ...fields, [name]: isLeaf ? {} : { [SELF]: {}, ...child } };
 }
 
-/** Returns the set without a field and the fields below it; undefined if it would be empty. */
+/** Returns the set without a field and the fields below it, or undefined if it would be empty. */
 export function withoutField(fields: FieldsV1, path: FieldPath): FieldsV1 | undefined {
   return changeAt(fields, path, () => undefined);
 }
 
-/** Returns the set without a field, but with the fields below it; undefined if it would be empty. */
+/** Returns the set without a field but with the fields below it, or undefined if it would be empty. */
 export function withoutMember(fields: FieldsV1, path: FieldPath): FieldsV1 | undefined {
   return changeAt(fields, path, ({ [SELF]: _, ...children }) =>
     Object.keys(children).length === 0 ? undefined : children,
@@ -66,7 +66,7 @@ export function unionOf(a: FieldsV1, b: FieldsV1): FieldsV1 {
   return result;
 }
 
-/** Returns the subset at a path; undefined if the set has no field there or below. */
+/** Returns the subset at a path, or undefined if the set has no field there or below. */
 export function fieldsAt(fields: FieldsV1, path: FieldPath): FieldsV1 | undefined {
   let node: FieldsV1 | undefined = fields;
   for (const element of path) {
@@ -76,7 +76,7 @@ export function fieldsAt(fields: FieldsV1, path: FieldPath): FieldsV1 | undefine
   return node;
 }
 
-/** Formats a path as the API server does in the conflict of an apply, such as `spec.containers[name="web"].image`. */
+/** Formats a path like the API server in a conflict of an apply, such as `spec.containers[name="web"].image`. */
 export function fieldPathText(path: FieldPath): string {
   const texts = path.map((element) => {
     const [kind, rest] = [element.slice(0, 2), element.slice(2)];
@@ -88,7 +88,7 @@ export function fieldPathText(path: FieldPath): string {
   return texts.join("").replace(/^\./, "");
 }
 
-/** Returns the equal element of a set: keys and values are JSON, which has several spellings. */
+/** Returns the equal element of a set. Keys and values are JSON, so equal elements may be written differently. */
 function findElement(fields: FieldsV1, element: string): string | undefined {
   if (Object.hasOwn(fields, element)) return element;
   const kind = element.slice(0, 2);
@@ -99,15 +99,15 @@ function findElement(fields: FieldsV1, element: string): string | undefined {
   );
 }
 
-// The places of an object that server-side apply distinguishes, with their live and desired values.
+// The places in an object that server-side apply distinguishes, with their live and desired values.
 
-/** A path in an object: names and indexes. */
+/** A path in an object: field names and list indexes. */
 export type Path = readonly (string | number)[];
 
-/** A value of a live object, and the desired value in its place. */
+/** A value of a live object with the corresponding desired value. */
 interface ComparedValue {
   readonly value: JsonValue;
-  /** Undefined if the desired object does not have it. */
+  /** Undefined if the desired object does not contain it. */
   readonly desired: JsonValue | undefined;
   readonly schema: SchemaNode;
   readonly path: Path;
@@ -115,7 +115,7 @@ interface ComparedValue {
   readonly fields: FieldPath;
 }
 
-/** A member of an object, or an item of a list. */
+/** A field of an object or an item of a list. */
 export interface Place extends ComparedValue {
   readonly name: string | number;
   /** Whether it is a list map key of its item. */
@@ -124,17 +124,17 @@ export interface Place extends ComparedValue {
   readonly itemKeys?: readonly string[];
 }
 
-/** Returns the place of a whole object. */
+/** Returns the place of the whole object. */
 export function rootPlace(value: JsonValue, desired: JsonValue, schema: SchemaNode): Place {
   return { name: "", value, desired, schema, path: [], fields: [], isKey: false };
 }
 
-// The identity of the object, and what is written in another way.
+// Fields that identify the object or are not written together with its content.
 const NO_CONTENT: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Tells whether a member is never removed on a guess: replicas belong to the autoscaler, a change in the metadata of a pod template restarts its
- * pods, and the keys of an item identify it.
+ * Returns whether a field is never removed heuristically: replicas may belong to an autoscaler, a change in the metadata of a pod template restarts
+ * the pods, and list map keys identify an item.
  */
 export function isProtected({ name, path, isKey }: Place): boolean {
   return (
@@ -142,7 +142,7 @@ export function isProtected({ name, path, isKey }: Place): boolean {
   );
 }
 
-/** Returns the places from the root along a path, as far as it leads. */
+/** Returns the places from the root along a path, as far as they exist. */
 export function placesOn(steps: Path, root: Place): Place[] {
   const places = [root];
   for (const step of steps) {
@@ -153,7 +153,7 @@ export function placesOn(steps: Path, root: Place): Place[] {
   return places;
 }
 
-/** Returns the members below a place that the desired object does not have, the nearest first. */
+/** Returns the fields below a place that the desired object does not contain, the nearest first. */
 export function unstatedBelow(place: Place): Place[] {
   const found: Place[] = [];
   for (let level = [place]; level.length > 0;) {
@@ -164,7 +164,7 @@ export function unstatedBelow(place: Place): Place[] {
   return found;
 }
 
-/** Returns the members of an object or the items of an associative list. */
+/** Returns the fields of an object or the items of an associative list. */
 export function childrenOf({ value, desired, schema, path, fields, itemKeys }: Place): Place[] {
   if (schema.merge === "leaf") return [];
   if (isJsonObject(value)) {
@@ -186,17 +186,17 @@ export function childrenOf({ value, desired, schema, path, fields, itemKeys }: P
   }));
 }
 
-/** Returns the element of an item: by its keys, of which an absent one has the default of the schema; without keys by its value. */
+/** Returns the element of a list item: its keys, with schema defaults for absent ones, or its value if the list has no keys. */
 function elementOf(item: JsonValue, keys: readonly string[] | undefined, schema?: SchemaNode): string {
   if (keys === undefined || !isJsonObject(item)) return `v:${JSON.stringify(item)}`;
   const values = keys.map((name) => [name, item[name] ?? schema?.property(name).default]);
   return `k:${JSON.stringify(Object.fromEntries(values))}`;
 }
 
-// An apply leaves a field behind that its manager owned before and no longer applies, if another manager owns it as well, or if the list or map around
-// it was atomic when it was applied and no longer is, so that no manager owns its items.
+// An apply leaves behind a field that its manager owned and no longer applies if another manager also owns it. It also does so if the surrounding
+// list or map was atomic when it was applied and no longer is, because then no manager owns its items.
 
-/** A field that the live object still has. */
+/** A field that the live object still contains. */
 export interface LeftField {
   readonly path: Path;
   readonly fields: FieldPath;
@@ -211,7 +211,7 @@ interface OwnedSets {
 
 interface LeftPlace extends ComparedValue, OwnedSets {}
 
-/** Returns the fields of an object that an apply left behind, those of one list from the last to the first. */
+/** Returns the fields of an object that an apply left behind. Those of one list are in reverse order. */
 export function findLeftBehind(
   value: JsonValue,
   desired: JsonValue,
@@ -224,7 +224,7 @@ function leftBelow(place: LeftPlace): LeftField[] {
   const { before, after } = place;
   if (before === undefined) return [];
   const isWhole = isLeafSet(before);
-  // Owned as a whole before, and in parts now: the managed fields no longer tell who owned the parts.
+  // Owned as a whole before and in parts now: the managed fields no longer show who owned the parts.
   const isTakenApart = isWhole && after !== undefined && !isLeafSet(after) && wasAtomic(place);
   if (isWhole && !isTakenApart) return [];
   return leftChildrenOf(place)
@@ -240,14 +240,14 @@ function leftBelow(place: LeftPlace): LeftField[] {
     });
 }
 
-// An object that was applied empty looks the same, although its manager owned no member. That may be a struct with defaults, or labels and annotations;
-// the members of any other map are values that a client has set, and those of other managers stay.
+// An object that was applied empty looks the same, although its manager owned none of its fields. This may be a struct with defaults, or labels and
+// annotations. The entries of any other map are values that a client has set; those of other managers are kept.
 function wasAtomic({ value, schema: { merge }, path }: LeftPlace): boolean {
   if (Array.isArray(value)) return true;
   return isJsonObject(value) && (merge === "leaf" || (merge === "map" && path[0] !== "metadata"));
 }
 
-// Unlike childrenOf, it also tells the items of an atomic list apart, by the keys that are owned: the schema may be an earlier one.
+// Unlike childrenOf, also distinguishes the items of an atomic list, by their owned keys, because an earlier schema may apply.
 function leftChildrenOf({ value, desired, before, after, path, fields, schema }: LeftPlace): LeftPlace[] {
   const ownedAt = (set: FieldsV1 | undefined, element: string) => set && fieldsAt(set, [element]);
   if (isJsonObject(value)) {

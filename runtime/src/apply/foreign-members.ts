@@ -1,7 +1,7 @@
-// Server-side apply cannot remove a member that its manager does not own. So the API server keeps rejecting an object that switches from one member of
-// a union to another: a strategy, the source of a volume, the handler of a probe, "exactly one of" in a rule of a custom resource, a port of the same
-// name. Dry runs of the whole change find the members in the way. They become ours in the managed fields alone, so that a single apply removes them
-// and sets the desired object, and no client sees a state between the two.
+// Server-side apply cannot remove a field that its manager does not own. So the API server keeps rejecting an object that switches from one member of
+// a union to another: a strategy, the source of a volume, the handler of a probe, "exactly one of" in a validation rule, or a port with the same
+// name. Dry runs of the whole change find the fields that are in the way. We take ownership of them in the managed fields, so that a single apply
+// removes them and sets the desired object, without an intermediate state that clients can observe.
 import { type JsonObject, type JsonValue, isJsonObject } from "@gen-operator/schema";
 import { type ApiError, type StatusCause, isAboutImmutable, isApiError } from "../base/errors.js";
 import { type DecodedResource, describeObject } from "../base/kubernetes-object.js";
@@ -35,19 +35,19 @@ import { NOTHING, parseOwnedFields, schemaOf } from "./owned-fields.js";
 import type { Sender } from "./sender.js";
 import { type Write, type WriteResult, jsonPatchOf, patchBetween } from "./write.js";
 
-/** A member of the live object that the desired one does not have. */
+/** A field of the live object that the desired object does not contain. */
 interface ForeignMember {
   readonly path: Path;
   readonly fields: FieldPath;
   readonly managers: readonly string[];
 }
 
-/** How many dry runs are made without one that the API server rejects for fewer causes. */
+/** The maximum number of dry runs that do not reduce the number of causes. */
 const MOST_TRIES = 8;
 const MOST_CONFLICTS = 3;
 const NAMED_MEMBERS = 5;
 
-/** Sends an apply again that the API server rejected, with the members that are in its way removed; throws its error if there are none. */
+/** Retries an apply that the API server rejected, with the fields removed that are in its way. Throws the original error if there are none. */
 export async function applyOverForeign(
   error: unknown,
   write: Write<DecodedResource>,
@@ -72,7 +72,7 @@ export async function applyOverForeign(
       throw conflict;
     }
     const sent = await sender.send(afterEdit(write, claimed)).catch(async (failure: unknown) => {
-      // The members go back to their managers if the apply fails.
+      // If the apply fails, return the fields to their managers.
       if (isApiError(failure)) await giveBack(sender, write, { claimed, entries: state.entries });
       throw failure;
     });
@@ -88,7 +88,7 @@ async function giveBack(
   write: Write<DecodedResource>,
   { claimed, entries }: { readonly claimed: DecodedResource; readonly entries: readonly ManagedEntry[] },
 ): Promise<void> {
-  // The error of the apply says more than that of the return; the next successful apply removes members that stayed ours.
+  // The error of the apply is more helpful than that of the return. The next successful apply removes fields that stayed ours.
   await writeEntries(sender, write, { object: claimed.object, entries }).catch(() => {});
 }
 
@@ -98,7 +98,7 @@ interface Search {
   readonly sender: Sender;
 }
 
-/** Returns the fewest members without which a dry run of the change succeeds. */
+/** Returns a minimal set of fields without which a dry run of the change succeeds. */
 async function findInTheWay(error: ApiError, search: Search): Promise<readonly ForeignMember[]> {
   let root = mergedOf(search);
   let chosen: readonly ForeignMember[] = [];
@@ -114,7 +114,7 @@ async function findInTheWay(error: ApiError, search: Search): Promise<readonly F
       const left = await dryRun(error, value, search);
       if (left?.length === 0) return [...chosen, ...members];
       if (left === undefined || left.length >= causes.length) continue;
-      // These members explain some of the causes: keep them, and look for the others.
+      // These fields explain some of the causes. Keep them, and search for the others.
       chosen = [...chosen, ...members];
       root = { ...root, value };
       [causes, isNearer, tries] = [left, true, 0];
@@ -128,7 +128,7 @@ async function findInTheWay(error: ApiError, search: Search): Promise<readonly F
   throw error;
 }
 
-/** Sends the change as a dry run; returns the causes of a rejection, or none if the API server accepts it. */
+/** Sends the change as a dry run. Returns the causes of a rejection, or none if the API server accepts it. */
 async function dryRun(
   error: ApiError,
   changed: object,
@@ -145,13 +145,13 @@ async function dryRun(
   }
 }
 
-// One at a time, then pairs.
+// Single fields first, then pairs.
 function* groupsOf(members: readonly ForeignMember[]): Generator<readonly ForeignMember[]> {
   for (const member of members) yield [member];
   for (const [index, member] of members.entries()) for (const other of members.slice(index + 1)) yield [member, other];
 }
 
-// Returns the object as the API server would make it of the apply.
+// Returns the object that would result from the apply.
 function mergedOf({ write: { target, desired: stated }, state: { object, entries }, sender }: Search): Root {
   const schema = schemaOf(target.definition);
   const isOwn = (entry: ManagedEntry) => isAppliedBy(entry, sender.fieldManager);
@@ -161,7 +161,7 @@ function mergedOf({ write: { target, desired: stated }, state: { object, entries
   const desired = plainOf(stated) as JsonObject;
   const live = object as unknown as JsonObject;
   const merged = mergeApplied(live, desired, { schema, mine, others });
-  // The apply changes neither the identity of the object nor what the API server manages itself.
+  // The apply changes neither the identity of the object nor the fields that the API server manages.
   for (const name of ["apiVersion", "kind", "status"]) if (live[name] !== undefined) merged[name] = live[name];
   const { labels, annotations, finalizers, ownerReferences } = merged["metadata"] as JsonObject;
   const { metadata } = live as { metadata: JsonObject };
@@ -182,7 +182,7 @@ function candidatesFor(causes: readonly StatusCause[], root: Root, { write, stat
     // A field that is written through a subresource, such as scale, stays with its manager.
     if (owners.some(({ subresource }) => subresource !== undefined)) return;
     const managers = [...new Set(owners.flatMap(({ manager }) => manager ?? []))];
-    // A value that a client set is more likely in the way than a default.
+    // A value set by a client is more likely in the way than a default.
     found.set(key, { path, fields, managers, rank: managers.length > 0 ? rank : rank + 0.5 });
   };
   for (const each of causes.filter(isAboutMembers)) {
@@ -198,12 +198,12 @@ function candidatesFor(causes: readonly StatusCause[], root: Root, { write, stat
   return [...found.values()].sort((a, b) => a.rank - b.rank);
 }
 
-// The error of an immutable field does not go away with a member of another manager.
+// Removing the field of another manager does not resolve the error of an immutable field.
 function isAboutMembers(cause: StatusCause): boolean {
   return cause.field !== undefined && !isAboutImmutable(cause);
 }
 
-// A rule at the root has no field, and the error of a schema has the path in its message.
+// A validation rule at the root has no field, and the error of a schema contains the path in its message.
 function stepsOf({ field = "", message = "" }: StatusCause): Path {
   const text = field === "<nil>" ? (/"([^" ]+)" must validate/.exec(message)?.[1] ?? "") : field;
   return [...text.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)].map(([, name, key = ""]) => {
@@ -212,7 +212,7 @@ function stepsOf({ field = "", message = "" }: StatusCause): Path {
   });
 }
 
-// Returns the items that have the same value as another one in a field that has to be unique in the list.
+// Returns items that have the same value as another item in a field that must be unique within the list.
 function duplicatesOf(places: readonly Place[]): Place[] {
   const at = places.findLastIndex(({ value }) => Array.isArray(value));
   const [list, , unique] = places.slice(at);
@@ -222,7 +222,7 @@ function duplicatesOf(places: readonly Place[]): Place[] {
 
 function without(value: JsonObject, members: readonly ForeignMember[]): JsonObject {
   const result = structuredClone(value);
-  // From the last to the first, because a removal shifts the indexes after it.
+  // In reverse order, because a removal shifts the indexes after it.
   const paths = members.map(({ path }) => path).sort((a, b) => compareIndexes(b, a));
   for (const path of paths) {
     const parent = path.slice(0, -1).reduce<JsonValue>((node, step) => (node as JsonObject)[step]!, result);

@@ -1,4 +1,4 @@
-// JOSDK's matchers. Server-side apply has its own matcher, in match.ts.
+// Matchers with the semantics of JOSDK. For server-side apply, see match.ts.
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, type JsonValue, applyJsonPatch, isJsonObject } from "@gen-operator/schema";
 import type { KubernetesObject, ResourceDefinition, Unstored, WriteVerb } from "../base/kubernetes-object.js";
@@ -13,37 +13,37 @@ import {
 } from "./match.js";
 import { type SchemaNode, schemaOf } from "./owned-fields.js";
 
-/** What a write is about to do to an object. */
+/** The arguments of a matcher: a write and the live object. */
 export interface MatcherArguments<Resource extends KubernetesObject = KubernetesObject> {
   readonly definition: ResourceDefinition;
   readonly verb: WriteVerb;
-  /** Whether the write goes to the status alone. */
+  /** Whether the write affects only the status. */
   readonly isStatus: boolean;
-  /** The object that the write states; of a patch the object after the patch. */
+  /** The object that the write sends; for a patch, the object after the patch. */
   readonly desired: Partial<Unstored<Resource>>;
   readonly live: Resource;
 }
 
-/** Tells whether a write would change nothing, and can be left out. */
+/** Returns whether a write would change nothing, so that it can be skipped. */
 export type Matcher<Resource extends KubernetesObject = KubernetesObject> = (
   args: MatcherArguments<Resource>,
 ) => boolean;
 
-/** How strictly the generic matcher compares. */
+/** Options of genericMatcher. */
 export interface GenericMatcherOptions {
-  /** Counts additions in live as differences. Default: false. */
+  /** Whether additional fields of the live object count as differences. Default: false */
   readonly strict?: boolean;
-  /** Counts additional labels and annotations as differences. Default: false. */
+  /** Whether additional labels and annotations count as differences. Default: false */
   readonly metadataStrict?: boolean;
-  /** JSON pointers to the fields that may differ. If there are any, all other fields are compared strictly. */
+  /** JSON pointers of fields that are not compared. If set, all other fields are compared strictly. */
   readonly ignoredPaths?: readonly string[];
 }
 
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Creates a matcher that accepts additions in live: defaults of the server, and fields of others. It compares labels, annotations, and desired
- * finalizers and owner references (which JOSDK's ignores, so that it never writes a change of them alone), but not the status.
+ * Creates a matcher that ignores additional fields of the live object, such as server-side defaults and fields of other clients. Compares labels,
+ * annotations, and desired finalizers and owner references (unlike the one of JOSDK, which ignores a change of only these), but not the status.
  */
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},
@@ -61,7 +61,7 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
   };
 }
 
-/** Finds the paths where the generic matcher sees a difference. */
+/** Returns the paths at which the generic matcher finds differences. */
 export function genericDifferences(args: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
   const desired = plainOf(args.desired) as JsonObject;
   const live = args.live as unknown as JsonObject;
@@ -73,7 +73,7 @@ export function genericDifferences(args: Pick<MatcherArguments, "definition" | "
   return [...content, ...metadata];
 }
 
-/** Creates a matcher of the status alone. With `strict`, additions in live are differences. */
+/** Creates a matcher that compares only the status. With `strict`, additional fields of the live object count as differences. */
 export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
   strict = false,
 }: { strict?: boolean } = {}): Matcher<Resource> {
@@ -83,7 +83,10 @@ export function statusMatcher<Resource extends KubernetesObject = KubernetesObje
   };
 }
 
-/** Tells whether a PUT would change nothing; in an object with the version of the live one a missing field was removed, unlike in JOSDK. */
+/**
+ * Returns whether a PUT would change nothing. If the object has the resourceVersion of the live one, a missing field counts as removed, unlike in
+ * JOSDK.
+ */
 export const updateMatcher: Matcher = (args) => {
   const { desired, live, definition, isStatus } = args;
   const strict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;
@@ -92,15 +95,15 @@ export const updateMatcher: Matcher = (args) => {
   return isStatusMatching && genericMatcher({ strict, metadataStrict: strict })(args);
 };
 
-/** Tells whether a patch leaves an object, or its status, as it is. */
+/** Returns whether a patch would leave an object or its status unchanged. */
 export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) => {
   if (isStatus) return isSameStatus(statusOf(desired), statusOf(live), definition);
   if (!definition.hasStatusSubresource) return isDeepStrictEqual(desired, live);
-  // The API server ignores the status of other writes.
+  // The API server ignores the status in writes that do not use the status subresource.
   return isDeepStrictEqual({ ...desired, status: undefined }, { ...live, status: undefined });
 };
 
-// A status that is stated without a default of the schema would be patched in every reconcile.
+// Without this, a desired status that lacks a default of the schema would be patched in every reconcile.
 function isSameStatus(desired: Status, live: Status, definition: ResourceDefinition): boolean {
   if (isDeepStrictEqual(desired, live)) return true;
   return desired !== undefined && isSameValue(desired, live, schemaOf(definition).property("status"));
@@ -120,7 +123,7 @@ function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOpti
   return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {
     const isList = name === "finalizers" || name === "ownerReferences";
     const isStrict = options.isStrict === true || (isList && wanted![name] !== undefined);
-    // The API server omits empty metadata fields of every kind.
+    // The API server omits empty metadata fields for all kinds.
     const nothing = isList ? [] : {};
     const values = { desired: wanted![name] ?? nothing, live: known![name] ?? nothing };
     return { name, ...values, schema: schema.property(name), isStrict };
@@ -133,7 +136,7 @@ function withoutPaths(object: JsonObject, paths: readonly string[]): JsonObject 
     try {
       rest = applyJsonPatch(rest, [{ op: "remove", path }]) as JsonObject;
     } catch {
-      // It is not there.
+      // The path does not exist in the object.
     }
   return rest;
 }
@@ -144,22 +147,22 @@ function statusOf(object: object): Status {
   return (object as { status?: Status }).status;
 }
 
-// The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
+// The comparison of JOSDK's generic matcher. It does not distinguish additional fields of the live object from those that are no longer desired.
 
-/** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */
+/** Detecting moved items takes time and memory proportional to the number of item pairs. Longer lists count as different, which costs one write. */
 const MOST_PAIRS = 1_000_000;
 
 type Value = JsonValue | undefined;
 
-/** How strictly values are compared. */
+/** Options of the comparison. */
 interface AdditiveOptions {
   readonly schema: SchemaNode;
   readonly isStrict?: boolean;
-  /** Whether empty desired values may be absent in live: the API server omits empty fields of built-in kinds. */
+  /** Whether empty desired values may be absent in the live object: the API server omits empty fields of built-in kinds. */
   readonly mayLackEmpty?: boolean;
 }
 
-/** Tells whether live contains everything that is desired. */
+/** Returns whether the live value contains the whole desired value. */
 export function includes(desired: Value, live: Value, options: AdditiveOptions): boolean {
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
   if (isAbsent(live)) return options.mayLackEmpty === true && mayBeLackedEmpty(desired, options.schema);
@@ -177,7 +180,7 @@ function includesMember(name: string, [desired, live]: [Value, Value], options: 
   return desired !== undefined && isFilledByServer(name, { desired, live, schema: options.schema });
 }
 
-/** Finds the paths, below `path`, where live lacks a desired value. */
+/** Returns the paths, below `path`, at which the live value lacks a desired value. */
 export function findMissing(
   desired: Value,
   live: Value,
@@ -195,7 +198,7 @@ export function findMissing(
         ? []
         : findMissing(desired[name], live[name], below(name, schema.property(name))),
     );
-  // Lists may differ as a whole though their items, one by one, do not.
+  // Lists can differ although their items match one by one.
   return inside.length > 0 ? inside : [{ path: pathText(path), reason: isAbsent(live) ? "is missing" : "differs" }];
 }
 
@@ -203,7 +206,7 @@ function membersOf(desired: JsonObject, live: JsonObject, { isStrict }: Additive
   return Object.keys(isStrict === true ? { ...desired, ...live } : desired);
 }
 
-// Walks along the longest common subsequence. Items between two of its items are compared in pairs; live items without a partner were added.
+// Follows the longest common subsequence. Items between two of its items are compared in pairs; live items without a counterpart were added.
 function includesItems(desired: JsonValue[], live: JsonValue[], options: AdditiveOptions): boolean {
   const inner = { ...options, schema: options.schema.items };
   if (options.isStrict === true)
@@ -214,7 +217,7 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   let end = 0;
   while (end < most && isDeepStrictEqual(desired.at(-1 - end), live.at(-1 - end))) end++;
   if (start + end === desired.length) return true;
-  // The first item of the common end stays: it ends the pairs of items before it.
+  // The first item of the common suffix is kept, because it terminates the pairs of items before it.
   const [wanted, known] = [desired, live].map((list) => list.slice(start, list.length - Math.max(end - 1, 0)));
   const [a, b] = [wanted!.map(textOf), known!.map(textOf)];
   const common = commonSubsequence(a, b);
@@ -233,16 +236,16 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   return wanted!.slice(at).every((item, index) => includes(item, known![liveAt + index], inner));
 }
 
-/** Returns an item as a text; equal items have equal texts. */
+/** Serializes an item so that equal items have equal texts. */
 function textOf(item: JsonValue): string {
   return JSON.stringify(item, (_, value: JsonValue) =>
     isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1))) : value,
   );
 }
 
-/** Returns the longest common subsequence; `undefined` if there are too many pairs of items that both lists have. */
+/** Returns the longest common subsequence, or undefined if the lists have too many pairs of common items. */
 function commonSubsequence(all: readonly string[], others: readonly string[]): string[] | undefined {
-  // An item that only one list has is in no common subsequence.
+  // An item that only one list contains cannot be part of a common subsequence.
   const [inAll, inOthers] = [new Set(all), new Set(others)];
   const a = all.filter((item) => inOthers.has(item));
   const b = others.filter((item) => inAll.has(item));
@@ -270,7 +273,7 @@ function isAbsent(value: Value): value is null | undefined {
   return value === undefined || value === null;
 }
 
-// A struct is kept although it is empty: `emptyDir: {}` says which source a volume has.
+// Empty structs are significant: `emptyDir: {}` selects the source of a volume.
 function mayBeLackedEmpty(desired: JsonValue, schema: SchemaNode): boolean {
   if (schema.isStruct) return false;
   return isEmpty(desired) || (schema.dropsEmpty && isEmptyValue(desired));

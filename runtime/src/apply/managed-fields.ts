@@ -1,5 +1,5 @@
 // Moves fields between the entries of `metadata.managedFields`. Server-side apply removes only fields that its manager owned before and no longer
-// applies, so a field that an apply has to remove becomes ours first. An edit of the entries changes no other field of the object.
+// applies, so we first take ownership of a field that an apply has to remove. Editing the entries changes no other field of the object.
 import { type JsonObject, type JsonValue, isJsonObject } from "@gen-operator/schema";
 import { ApiError } from "../base/errors.js";
 import type { DecodedResource, KubernetesObject } from "../base/kubernetes-object.js";
@@ -10,16 +10,16 @@ import { retryOnConflict } from "./retry-on-conflict.js";
 import type { Sender } from "./sender.js";
 import { type ReleasedPaths, type Write, jsonPatchOf, locked, uidTest, valueAt } from "./write.js";
 
-/** The manager of all fields of an object that had no managed fields when it was first applied. */
+/** The manager that the API server assigns to all fields of an object without managed fields when it is first applied. */
 export const BEFORE_FIRST_APPLY = "before-first-apply";
 
-/** An object as it is stored, with all of its managed fields, which the caches do not keep. */
+/** A stored object with all of its managed fields, which the caches do not keep. */
 export interface WholeState {
   readonly object: KubernetesObject;
   readonly entries: readonly ManagedEntry[];
 }
 
-/** Reads an object with its managed fields; undefined if it no longer exists, or another one has its name. */
+/** Reads an object with its managed fields. Returns undefined if it no longer exists or another object has its name. */
 export async function readWhole(
   sender: Sender,
   { target, before, cause }: Write<DecodedResource>,
@@ -32,26 +32,28 @@ export async function readWhole(
   return { object, entries: object.metadata.managedFields ?? [] };
 }
 
-/** Fails with a conflict if the object no longer has the version that the write is locked on. */
+/** Throws a conflict error if the object no longer has the resourceVersion that the write is locked to. */
 export function requireVersion({ lock }: Write, { object }: WholeState): void {
   if (lock === undefined || lock === object.metadata.resourceVersion) return;
   throw new ApiError(409, { reason: "Conflict", message: "the object has been modified" });
 }
 
-/** Returns the write for the state after an edit of the managed fields, which left the fields that it was computed from. */
+/**
+ * Returns the write based on the state after an edit of the managed fields. The edit has not changed the fields from which the write was computed.
+ */
 export function afterEdit(write: Write<DecodedResource>, before: DecodedResource): Write<DecodedResource> {
   if (write.lock === undefined) return { ...write, before };
   return locked({ ...write, before, version: before.object.metadata.resourceVersion });
 }
 
-/** Writes the managed fields of an object; fails with a conflict (409) if the object has changed since it was read. */
+/** Writes the managed fields of an object. Fails with a conflict (409) if the object has changed since it was read. */
 export async function writeEntries(
   sender: Sender,
   { target, cause }: Write,
   { object, entries }: WholeState,
 ): Promise<DecodedResource> {
   const { uid } = object.metadata;
-  // An empty list would reset the managed fields.
+  // The API server would reset the managed fields if the list were empty.
   const value = entries as unknown as JsonValue;
   const patch = [uidTest(uid), { op: "add" as const, path: "/metadata/managedFields", value }];
   const write = locked(jsonPatchOf(target, object, patch));
@@ -59,12 +61,12 @@ export async function writeEntries(
   return sent.kind === "postponed" ? { object } : sent.entry;
 }
 
-/** Tells whether an entry is that of a field manager's applies, other than to subresources. */
+/** Returns whether an entry is from applies of a field manager to the object itself, not to subresources. */
 export function isAppliedBy({ manager, operation, subresource }: ManagedEntry, fieldManager: string): boolean {
   return manager === fieldManager && operation === "Apply" && subresource === undefined;
 }
 
-/** Returns the entries with `fields` owned by a field manager, and by no other one. */
+/** Returns the entries with `fields` owned only by the given field manager. */
 export function withFieldsOf(
   entries: readonly ManagedEntry[],
   { fieldManager, apiVersion, fields }: { fieldManager: string; apiVersion: string; fields: readonly FieldPath[] },
@@ -79,7 +81,7 @@ export function withFieldsOf(
   });
 }
 
-/** Returns an entry without `fields`; none if no field is left. */
+/** Returns an entry without `fields`, or no entry if no field remains. */
 export function withoutFields(
   entry: ManagedEntry,
   fields: readonly FieldPath[],
@@ -92,14 +94,14 @@ export function withoutFields(
 }
 
 // Released fields belong to another controller, such as the replicas of a Deployment to an autoscaler. An apply without a field that its manager owns
-// removes the field, and the API server sets the default: so the field leaves our managed fields first, and keeps its value.
+// removes the field, and the API server sets the default. To keep its value, we first remove the field from our managed fields.
 
-/** Tells whether a field is released, or is below a released field. */
+/** Returns whether a field is released or is below a released field. */
 export function isReleased(fields: FieldPath, released: ReleasedPaths = []): boolean {
   return released.some((path) => fieldsOfPath(path).every((element, index) => fields[index] === element));
 }
 
-/** Tells whether our manager owns a released field. */
+/** Returns whether our manager owns a released field. */
 export function ownsReleased(sender: Sender, live: DecodedResource, released: ReleasedPaths): boolean {
   const applied = sender.matcher.ownedFields(live, "object");
   if (applied === undefined) return false;
@@ -107,7 +109,7 @@ export function ownsReleased(sender: Sender, live: DecodedResource, released: Re
   return released.some((path) => fieldsAt(fields, fieldsOfPath(path)) !== undefined);
 }
 
-/** Removes the released fields from our managed fields; returns the object afterwards, or undefined if it no longer exists. */
+/** Removes the released fields from our managed fields. Returns the resulting object, or undefined if it no longer exists. */
 export async function releaseFields(
   sender: Sender,
   write: Write<DecodedResource>,
@@ -123,7 +125,7 @@ export async function releaseFields(
   return lock === undefined ? retryOnConflict(before, release, { sender, target }) : release(before);
 }
 
-/** Returns the entries, with no released field in ours. */
+/** Returns the entries, with the released fields removed from ours. */
 export function withoutReleased(
   entries: readonly ManagedEntry[],
   fieldManager: string,
@@ -135,7 +137,7 @@ export function withoutReleased(
   );
 }
 
-/** Returns an object with the released fields of the live one. */
+/** Returns an object with the values of the live object in released fields. */
 export function withReleased<Body extends object>(body: Body, live: object, released: ReleasedPaths = []): Body {
   return released.reduce((object, path) => {
     const value = valueAt(live, path);

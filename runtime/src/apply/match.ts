@@ -1,20 +1,21 @@
 /**
- * Server-side-apply matching: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless
- * apply), never falsely positive. What the manager owns, and the values there, have to be exactly what is desired, as the API server stores it.
+ * Server-side apply matching: `matches` returns true only if applying `desired` would change nothing. False negatives are possible (an unnecessary
+ * apply), false positives are not. The fields that the manager owns and their values must be exactly the desired ones, in the form in which the API
+ * server stores them.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, type JsonValue, isJsonObject, isSameQuantity, memberOf } from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { type FieldNode, type ItemKey, LEAF, NOTHING, type SchemaNode, isLeaf, keyOfListItem } from "./owned-fields.js";
 
-/** A place where an object is not as desired. */
+/** A field in which an object differs from the desired one. */
 export interface Difference {
-  /** In Kubernetes' notation, such as `spec.replicas`. */
+  /** In the notation of Kubernetes, such as `spec.replicas`. */
   readonly path: string;
   readonly reason: string;
 }
 
-/** What of an object is owned, and the schema of its kind. */
+/** The owned fields of an object and the schema of its kind. */
 export interface MatchOptions {
   readonly owned: FieldNode;
   readonly schema: SchemaNode;
@@ -22,7 +23,7 @@ export interface MatchOptions {
 
 const DIFFERS = "differs";
 
-// The identity of an object is never owned (kubernetes-api-semantics: stripped fields).
+// The identity of an object is never owned (stripped fields of server-side apply).
 const UNOWNED_ROOT: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
 const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "name",
@@ -36,12 +37,12 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "resourceVersion",
 ]);
 
-/** Tells whether an apply would change nothing. What is desired may be what JSON is made of (dates), and then it does not match. */
+/** Returns whether an apply would change nothing. A desired object with values that only serialize to JSON, such as dates, does not match. */
 export function matches(desired: JsonObject, live: JsonObject, options: MatchOptions): boolean {
   return findDifferences(desired, live, options).length === 0;
 }
 
-/** Finds the places, `limit` at most, that keep an object from matching. Default: the first one */
+/** Returns at most `limit` differences that prevent an object from matching. Default: the first one */
 export function findDifferences(
   desired: JsonObject,
   live: JsonObject,
@@ -52,10 +53,10 @@ export function findDifferences(
   return search.found;
 }
 
-// A comparison tells whether to look further. Values are never reported: they may be secret.
+// Comparisons return whether to continue the search. Values are never reported, because they may be secret.
 interface Search {
   readonly found: Difference[];
-  /** Names and indexes from the root to the place that is looked at. */
+  /** Field names and indexes from the root to the current value. */
   readonly path: (string | number)[];
   readonly limit: number;
 }
@@ -72,9 +73,9 @@ function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
   const isFieldwise = (merge === "struct" || merge === "map" || merge === "deduced") && isJsonObject(desired);
   if (isFieldwise && Object.keys(desired).length > 0) return matchFields(search, desired, place);
   if (!isLeaf(owned)) return report(search, "fields below it are owned that are not desired");
-  // An empty object or list that we own and nobody took over: the server keeps it, or leaves it out.
+  // An empty object or list that we own and no other manager has taken over: the API server either keeps or omits it.
   if (isFieldwise && isOfJson(desired)) return isJsonObject(live ?? {}) || report(search, DIFFERS);
-  // The API server drops an empty value; we own it, so no other client has removed it.
+  // The API server drops an empty value. We own it, so no other client has removed it.
   if ((live ?? null) === null && isEmptyValue(desired)) return true;
   return isSameValue(desired, live, schema) || report(search, DIFFERS);
 }
@@ -120,15 +121,15 @@ function matchField(
   // Keys of maps are owned themselves, fields of structs are not.
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
   if (ownsKeys && !owned.isMember) return report(search, "is not owned yet");
-  // A field of a struct that has fields itself is owned only if it was applied empty.
+  // A struct field that contains fields is itself owned only if it was applied empty.
   if (!ownsKeys && owned.isMember && child.merge !== "leaf" && isJsonObject(value) && Object.keys(value).length > 0)
     return report(search, "was applied empty");
-  // We still own it, so only the API server can have set the value.
+  // We still own the field, so only the API server can have set the value.
   if (isLeaf(owned) && isFilledByServer(name, { desired: value, live, schema: child })) return true;
   return matchValue(search, value, { live, owned, schema: child });
 }
 
-// Items of a list of type map by their keys, those of a set by their values.
+// Items of a list of type map are matched by key, those of a set by value.
 function matchItems(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
   const isMap = schema.merge === "listMap";
   const mine: ReadonlyMap<ItemKey, FieldNode> = isMap ? owned.items : owned.values;
@@ -137,11 +138,11 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
   const items = Array.isArray(live) ? live : [];
   let positions: Map<ItemKey, number> | undefined;
   const positionOf = (key: ItemKey, expected: number): number | undefined => {
-    // Mostly the list has the items that are looked for and no others, in their order.
+    // Usually, the list contains exactly the desired items in the same order.
     const isLikely = isMap && positions === undefined && items.length === desired.length && expected < items.length;
     if (isLikely && keyOfListItem(items[expected], schema) === key) return expected;
     const keyed = () => items.map((item, position) => [keyOfListItem(item, schema), position] as const);
-    // Of equal values of a set the first counts, which is set last.
+    // If a set has equal values, the first one counts, so it is set last.
     return (positions ??= new Map(isMap ? keyed() : keyed().reverse())).get(key);
   };
   const { path } = search;
@@ -154,7 +155,7 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
       owned: mine.get(key),
       live: position === undefined ? undefined : items[position],
       schema,
-      // An apply puts our items into our order.
+      // An apply reorders our items to the desired order.
       isInOrder: position === undefined || position > lastPosition,
     });
     path.pop();
@@ -175,7 +176,7 @@ function matchItem(
   return schema.merge === "listSet" || matchValue(search, item, { live, owned, schema: schema.items });
 }
 
-// An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
+// An empty associative list owns nothing, nor does a struct that contains only such lists. They only have to exist.
 function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   const { merge, dropsEmpty } = schema;
   if (merge === "listMap" || merge === "listSet")
@@ -185,7 +186,7 @@ function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: S
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
 }
 
-// Names what is below it, where that is told apart.
+// Reports the individual fields below a value if they can be owned separately.
 function reportUnowned(search: Search, value: JsonValue, { live, schema }: Omit<Place, "owned">): boolean {
   const before = search.found.length;
   const isFieldwise = schema.merge !== "leaf" && isJsonObject(value) && isJsonObject(live ?? {});
@@ -198,7 +199,7 @@ function report({ found, path, limit }: Search, reason: string, last?: string | 
   return found.length < limit;
 }
 
-/** Writes a path in Kubernetes' notation. */
+/** Formats a path in the notation of Kubernetes. */
 export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === "number") return `${text}[${step}]`;
@@ -209,7 +210,7 @@ export function pathText(path: readonly (string | number)[]): string {
 // The API server sets these fields on every write.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
-/** Tells whether two states of an object differ in a field that none of `owned` covers, so that another client changed it between them. */
+/** Returns whether two states of an object differ in a field that none of `owned` covers, so that another client changed it between them. */
 export function hasForeignChange(before: KubernetesObject, after: KubernetesObject, cover: Cover): boolean {
   return !isCovered(withoutCounters(before), withoutCounters(after), cover);
 }
@@ -229,7 +230,7 @@ type Value = JsonValue | undefined;
 function isCovered(before: Value, after: Value, { owned, schema }: Cover): boolean {
   if (before === after) return true;
   if (owned.length === 0) return isDeepStrictEqual(before, after);
-  // An owner of a whole value covers all changes of it. An owner of an object with fields covers only that the object exists.
+  // An owner of a whole value covers all changes of it. An owner of an object with fields covers only the existence of the object.
   const hasFields = schema.merge !== "leaf" && (isJsonObject(before) || isJsonObject(after));
   if (!hasFields && owned.some((node) => node.isMember && isLeaf(node))) return true;
   if (Array.isArray(before ?? after) && Array.isArray(after ?? before))
@@ -238,7 +239,7 @@ function isCovered(before: Value, after: Value, { owned, schema }: Cover): boole
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
   return Object.keys({ ...left, ...right }).every(
     (name) =>
-      // Nearly all members are equal, and there may be thousands.
+      // Almost all fields are equal, and there may be thousands.
       left[name] === right[name] ||
       isCovered(left[name], right[name], {
         owned: owned.flatMap((node) => node.fields.get(name) ?? []),
@@ -262,15 +263,15 @@ function itemsByKey(list: JsonValue[], schema: SchemaNode): Map<ItemKey, JsonVal
   return new Map(list.map((item) => [keyOfListItem(item, schema), item]));
 }
 
-// Values as JSON carries them, and whether the API server stores two of them as the same, however they are written.
+// Values in their JSON form, and whether the API server stores two of them identically although they are written differently.
 
-/** Returns a value as JSON carries it; undefined if it does not. */
+/** Returns the JSON form of a value, or undefined if it has none. */
 export function plainOf(value: unknown): JsonValue | undefined {
   const text = JSON.stringify(value) as string | undefined;
   return text === undefined ? undefined : (JSON.parse(text) as JsonValue);
 }
 
-/** Tells whether a value is JSON as it is: nothing in it goes missing, or becomes something else. */
+/** Returns whether a value is plain JSON, so that serializing it neither drops nor converts anything. */
 export function isPlain(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return true;
   const prototype: unknown = value === undefined ? undefined : Object.getPrototypeOf(value);
@@ -288,7 +289,7 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
   return isSameScalar(desired, live, schema);
 }
 
-/** Tells whether the API server stores two scalars as the same: times, quantities and bytes can be spelled in several ways. */
+/** Returns whether the API server stores two scalars identically: times, quantities and bytes can be written in several ways. */
 export function isSameScalar(desired: JsonValue, live: JsonValue, schema: SchemaNode): boolean {
   if (desired === live) return true;
   const areTexts = typeof desired === "string" && typeof live === "string";
@@ -297,7 +298,7 @@ export function isSameScalar(desired: JsonValue, live: JsonValue, schema: Schema
   return schema.isQuantity && isSameQuantity(desired, live);
 }
 
-// Go ignores line breaks in base64, as `base64` and YAML write them.
+// Go ignores line breaks in base64, which the `base64` command and YAML insert.
 function isSameBytes(desired: string, live: string): boolean {
   const text = desired.replace(/[\r\n]/g, "");
   const isBase64 = text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
@@ -311,8 +312,8 @@ const ALLOCATED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Tells whether a field is empty in the desired object, and the API server has filled it in: an address or a port that it allocates and keeps, or
- * a default. It cannot tell an empty value from an absent one.
+ * Returns whether a field is empty in the desired object and set by the API server: an address or port that it allocates and keeps, or a default. Go
+ * cannot distinguish an empty value from an absent one.
  */
 export function isFilledByServer(
   name: string,
@@ -333,7 +334,7 @@ function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode)
   );
 }
 
-// Inside an atomic value the API server omits empty fields that Go cannot tell from absent ones, or fills in the default instead.
+// Inside an atomic value, the API server omits empty fields that Go cannot distinguish from absent ones, or sets their default.
 function isLeftOut(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (!schema.dropsEmpty || !isEmptyValue(value)) return false;
   return (live ?? null) === null || (schema.default !== undefined && isSameValue(schema.default, live, schema));
@@ -345,28 +346,28 @@ function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
   return schema.default !== undefined && isSameValue(schema.default, value, schema);
 }
 
-/** Tells whether a value is one that Go leaves out: zero, empty or null. */
+/** Returns whether Go omits a value: zero, empty or null (`omitempty`). */
 export function isEmptyValue(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (isJsonObject(value)) return Object.keys(value).length === 0 && isOfJson(value);
   return value === null || value === "" || value === 0 || value === false;
 }
 
-/** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */
+/** Returns whether an object serializes to JSON without a `toJSON` method. */
 function isOfJson(object: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
-  // Nearly all objects are of no class, and cannot have a toJSON of one.
+  // Almost all objects are plain and cannot inherit a toJSON method.
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
 }
 
-// https://www.rfc-editor.org/rfc/rfc3339#section-5.6, as Go reads it
+// https://www.rfc-editor.org/rfc/rfc3339#section-5.6, as parsed by Go
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})$/;
 
-/** Tells whether a time is stored as `live` by the API server: in UTC, of a Time the whole seconds, and of a MicroTime the microseconds. */
+/** Returns whether the API server stores a time as `live`: in UTC, in seconds for a Time, in microseconds for a MicroTime. */
 export function isSameTime(desired: string, live: string): boolean {
   const [wanted, stored] = [TIMESTAMP.exec(desired), TIMESTAMP.exec(live)];
   if (wanted === null || stored === null || secondsOf(wanted) !== secondsOf(stored)) return false;
-  // A MicroTime without all of its six digits is refused.
+  // The API server rejects a MicroTime that does not have six fractional digits.
   return stored[2] === undefined || wanted[2] === stored[2];
 }
 

@@ -1,20 +1,20 @@
-// What the API server makes of a server-side apply, before defaults and validation
-// (https://github.com/kubernetes-sigs/structured-merge-diff, merge/update.go).
+// The merge of a server-side apply in the API server, before defaulting and validation (https://github.com/kubernetes-sigs/structured-merge-diff,
+// merge/update.go).
 import { type JsonObject, type JsonValue, isJsonObject } from "@gen-operator/schema";
 import { type FieldNode, type ItemKey, type SchemaNode, isLeaf, keyOfListItem, valueKeyOf } from "./owned-fields.js";
 
-/** Who owns what is merged. */
+/** The owners of a value that is merged. */
 export interface MergedPlace {
   readonly schema: SchemaNode;
-  /** What the manager that applies owned before. */
+  /** The fields that the applying manager owned before. */
   readonly mine: FieldNode | undefined;
-  /** What each of the other managers owns. */
+  /** The fields that each of the other managers owns. */
   readonly others: readonly FieldNode[];
 }
 
 type Value = JsonValue | undefined;
 
-/** Returns an object after an apply of `desired`: fields that only this manager owned, and states no more, are gone. */
+/** Returns the object after an apply of `desired`. Fields that only this manager owned and that it no longer applies are removed. */
 export function mergeApplied(live: JsonObject, desired: JsonObject, place: MergedPlace): JsonObject {
   return mergeFields(live, desired, place);
 }
@@ -44,8 +44,8 @@ function mergeFields(live: JsonObject, desired: JsonObject, place: MergedPlace):
   return result;
 }
 
-// A declared field goes with the last field below it. An entry of a map or an item of a list goes if nobody else owns the entry itself,
-// whoever owns fields of it.
+// A declared field is removed together with the last field below it. An entry of a map or an item of a list is removed if no other manager owns the
+// entry itself, even if other managers own fields of it.
 function pruned(live: Value, { schema, mine, others }: MergedPlace, isField: boolean): Value {
   if (mine === undefined || live === undefined) return live;
   const isShared = isField ? others.length > 0 : others.some(({ isMember }) => isMember);
@@ -60,7 +60,7 @@ function itemPlace({ schema, mine, others }: MergedPlace, key: ItemKey): MergedP
   return { schema: schema.items, mine: nodeOf(mine), others: others.flatMap((other) => nodeOf(other) ?? []) };
 }
 
-// Shared items take the order of `desired`; an item of one list keeps its place before the next shared one.
+// Shared items take the order of `desired`. An item of only one of the lists keeps its place before the next shared item.
 function mergeItems(live: JsonValue[], desired: JsonValue[], place: MergedPlace): JsonValue[] {
   const keyed = (items: JsonValue[]) => items.map((item) => [keyOfItem(item, place.schema), item] as const);
   const [left, right] = [keyed(live), keyed(desired)];

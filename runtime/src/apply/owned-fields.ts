@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
 import type { ResourceDefinition, Schema } from "../base/kubernetes-object.js";
 
-/** What a manager applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
+/** The fields that a manager has applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
 export interface FieldNode {
-  /** Whether the path itself is owned, not only something below it. */
+  /** Whether the path itself is owned, and not only something below it. */
   readonly isMember: boolean;
   readonly fields: ReadonlyMap<string, FieldNode>;
   /** Items of lists of type map, by `keyOfListItem`. */
@@ -12,31 +12,31 @@ export interface FieldNode {
   readonly values: ReadonlyMap<string, FieldNode>;
 }
 
-/** What tells the items of a list apart: the value of the key of most, or a text made of several. */
+/** Identifies an item of a list: the value of its key or, for several keys, a string that combines them. */
 export type ItemKey = string | number | boolean;
 
 const NONE: ReadonlyMap<never, FieldNode> = new Map<never, FieldNode>();
 
-/** What is owned, with nothing below it. */
+/** An owned path with nothing below it. */
 export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NONE };
 
-/** What a manager owns who applied nothing. */
+/** The fields of a manager that has applied nothing. */
 export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NONE, values: NONE };
 
-/** A set of fields as `metadata.managedFields` holds it: what is owned below a path, by elements such as `f:spec`. */
+/** A field set in the format of `metadata.managedFields`: the owned elements below a path, such as `f:spec`. */
 export interface FieldsV1 {
   readonly [element: string]: FieldsV1;
 }
 
-// Objects of one kind mostly have the same fields, but for the uid of their owner: trees without it are shared.
+// Most objects of a kind have the same fields, except for the UID of their owner. Trees are shared by leaving it out.
 const CACHE_SIZE = 1000;
 const shapes = new Map<string, FieldNode>();
-// An object that is looked at again is found by its own text, whose hash V8 keeps.
+// Repeated lookups of the same object use its own string, whose hash V8 caches.
 const objects = new Map<string, FieldNode>();
 const OWNERS = '"f:ownerReferences":{';
 const ONE_OWNER = /"k:\{\\"uid\\":\\"([^"\\]+)\\"\}":\{\}\}/y;
 
-/** Parses FieldsV1 text; throws if it is none. */
+/** Parses FieldsV1. Throws if the text is invalid. */
 export function parseOwnedFields(fieldsV1: string): FieldNode {
   return memoised(objects, fieldsV1, () => parseObject(fieldsV1));
 }
@@ -55,14 +55,14 @@ function parseObject(fieldsV1: string): FieldNode {
   return { ...shared, fields: new Map(shared.fields).set("metadata", withOwner) };
 }
 
-/** Returns the finalizers that a manager applied. */
+/** Returns the finalizers that a manager has applied. */
 export function appliedFinalizers(fieldsV1: string): string[] {
   if (!fieldsV1.includes('"f:finalizers"')) return [];
   const finalizers = parseOwnedFields(fieldsV1).fields.get("metadata")?.fields.get("finalizers");
   return [...(finalizers?.values.keys() ?? [])].map((key) => JSON.parse(key) as string);
 }
 
-/** Returns what of a value is owned, as an apply would state it (client-go: ExtractInto); undefined if the value is not there. */
+/** Returns the owned part of a value in the form of an apply (ExtractInto in client-go), or undefined if the value is absent. */
 export function extractOwned(
   value: JsonValue | undefined,
   owned: FieldNode,
@@ -70,7 +70,7 @@ export function extractOwned(
 ): JsonValue | undefined {
   if (typeof value !== "object" || value === null || schema.merge === "leaf") return value;
   if (Array.isArray(value)) {
-    // The list had another type when the schema was compiled: its items cannot be told apart.
+    // The list had another type when the schema was compiled, so its items cannot be identified.
     if (schema.merge === "deduced") return value;
     if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
     return value.flatMap((item) => {
@@ -120,19 +120,19 @@ function nodeOf(fields: FieldsV1, isLeafMember: boolean): FieldNode {
   return node;
 }
 
-/** Tells whether nothing below the path is owned. */
+/** Returns whether nothing below the path is owned. */
 export function isLeaf({ fields, items, values }: FieldNode): boolean {
   return fields.size === 0 && items.size === 0 && values.size === 0;
 }
 
-// Nearly every list has one key only.
+// Almost every list has a single key.
 function itemKeyOf(keys: object): ItemKey {
   const entries = Object.entries(keys) as [string, unknown][];
   if (entries.length === 1 && isKeyValue(entries[0]![1])) return entries[0]![1];
   return entries.sort(([a], [b]) => (a < b ? -1 : 1)).reduce((key, [name, value]) => key + keyPart(name, value), "");
 }
 
-/** Returns the key of a list item: of a list of type map the values of its keys, with their defaults, else the item itself. */
+/** Returns the key of a list item: for a list of type map, the values of its keys, including defaults; otherwise, the item itself. */
 export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: SchemaNode): ItemKey {
   if (merge !== "listMap" || typeof item !== "object" || item === null || Array.isArray(item)) return valueKeyOf(item);
   let key = "";
@@ -144,9 +144,9 @@ export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: Sche
   return key;
 }
 
-// One of several keys as a part of their text; parts stand in the order of their names.
+// Serializes one of several keys. The parts are joined in the order of the key names.
 function keyPart(name: string, value: unknown): string {
-  // No text that is a key of its own begins so.
+  // No string that is a key by itself starts like this.
   return typeof value === "string"
     ? `\0${name}"${value.length}:${value}`
     : `\0${name} ${isKeyValue(value) ? value : JSON.stringify(value)}`;
@@ -156,7 +156,7 @@ function isKeyValue(value: unknown): value is ItemKey {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 
-/** Returns a value of a set as one string. */
+/** Returns the value of a set item as a string. */
 export function valueKeyOf(value: unknown): string {
   return JSON.stringify(value);
 }
@@ -164,29 +164,29 @@ export function valueKeyOf(value: unknown): string {
 /**
  * How server-side apply merges a value.
  *
- * - `leaf`: scalars, atomic lists and atomic maps: owned and replaced as a whole.
+ * - `leaf`: scalars, atomic lists and atomic maps, which are owned and replaced as a whole.
  * - `struct`: an object with declared fields.
- * - `map`: an object whose keys are data; each key is owned as well as what is below it.
- * - `listMap`, `listSet`: lists whose items are told apart.
- * - `deduced`: no schema: objects merge like maps, everything else is a leaf.
+ * - `map`: an object with arbitrary keys. Each key is owned, as well as the fields below it.
+ * - `listMap`, `listSet`: associative lists, whose items are owned individually.
+ * - `deduced`: no schema. Objects merge like maps, everything else is a leaf.
  */
 type MergeKind = "leaf" | "struct" | "map" | "listMap" | "listSet" | "deduced";
 
-/** A schema with its `$ref` resolved, and what the matcher asks of it. */
+/** A schema with resolved `$ref`s, and the properties that the matcher needs. */
 export interface SchemaNode {
   readonly merge: MergeKind;
   readonly isQuantity: boolean;
-  /** Whether the API server writes it in its own way, as it does with times in built-in kinds. */
+  /** Whether the API server normalizes the value as a time, as in built-in kinds. */
   readonly isTime: boolean;
-  /** Whether it is base64, which the API server decodes and encodes again in built-in kinds. */
+  /** Whether the value is base64, which the API server decodes and encodes again in built-in kinds. */
   readonly isBytes: boolean;
   readonly isBuiltin: boolean;
-  /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
+  /** Whether the API server omits empty values when it stores the object: in built-in kinds, with exceptions. */
   readonly dropsEmpty: boolean;
-  /** Whether its members are known by name. */
+  /** Whether its fields are declared by name. */
   readonly isStruct: boolean;
   readonly default: JsonValue | undefined;
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly listMapKeys: readonly string[];
   property(name: string): SchemaNode;
   readonly items: SchemaNode;
@@ -210,7 +210,7 @@ const OBJECT_META: Schema = {
 
 const roots = new WeakMap<ResourceDefinition, SchemaNode>();
 
-/** Returns the root of a kind's schema, with `metadata` as Kubernetes defines it. */
+/** Returns the root of a kind's schema, with `metadata` as defined by Kubernetes. */
 export function schemaOf(definition: ResourceDefinition): SchemaNode {
   let root = roots.get(definition);
   if (root === undefined) {
@@ -233,14 +233,14 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
   const { definitions, isBuiltin, isValueOfMap = false } = surroundings;
   const { $ref: name = "", ...stated } = schema ?? {};
   const resolved = name === "" ? schema : { ...definitions[name], ...stated };
-  // What stands under a key of a map is kept, whatever it is.
+  // Values of a map are kept even if they are empty.
   const keepsZero = isValueOfMap || resolved?.["x-gen-operator-keeps-zero"] === true;
   const isMap = resolved?.properties === undefined;
   const properties = new Map<string, SchemaNode>();
   let items: SchemaNode | undefined;
   return {
     merge: mergeKindOf(resolved, isBuiltin),
-    // A custom resource may call a string so; the server normalises only those of built-in kinds.
+    // A custom resource may use this format for a string. The API server normalizes only quantities of built-in kinds.
     isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
     isTime: isBuiltin && resolved?.format === "date-time",
     isBytes: isBuiltin && resolved?.format === "byte",
@@ -250,7 +250,7 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     default: resolved?.default,
     listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
     property(property) {
-      // All keys of a map share one node: they are data, and there may be any number of them.
+      // All keys of a map share a node, because there may be any number of them.
       const key = isMap ? "" : property;
       let node = properties.get(key);
       if (node === undefined) {
@@ -272,7 +272,7 @@ function declaredProperty(schema: Schema | undefined, name: string): Schema | un
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
-// kubernetes-api-semantics: OpenAPI and structural schemas to merge types.
+// Derives merge types from OpenAPI and structural schemas.
 function mergeKindOf(schema: Schema | undefined, isBuiltin: boolean): MergeKind {
   if (schema === undefined) return "deduced";
   const { type, properties, additionalProperties } = schema;
@@ -284,7 +284,7 @@ function mergeKindOf(schema: Schema | undefined, isBuiltin: boolean): MergeKind 
     if (schema["x-kubernetes-map-type"] === "atomic") return "leaf";
     if (properties !== undefined) return "struct";
     if (typeof additionalProperties === "object") return "map";
-    // RawExtension: anything, replaced as a whole.
+    // RawExtension: any value, replaced as a whole.
     return isBuiltin && additionalProperties === undefined ? "leaf" : "deduced";
   }
   return type === undefined && schema["x-kubernetes-int-or-string"] !== true && !schema.format ? "deduced" : "leaf";

@@ -91,7 +91,7 @@ export class LiveObjects {
     return this.#linkedTo(primary).has(key);
   }
 
-  /** Returns the keys of objects that name a primary without a proof and are not taken. Returns each of them only once per primary. */
+  /** Returns the keys of objects that name a primary without a proof and are not taken. Returns them only once per primary, then an empty list. */
   takeUnproven(primary: KubernetesObject, isTaken: (id: ObjectKey) => boolean): readonly ObjectKey[] {
     const { cache } = this.#options.source;
     const { uid = "" } = primary.metadata;
