@@ -1,6 +1,6 @@
-// Follows the objects of one kind until its signal is aborted: by a list (WatchList, or a paged LIST if the server does not support that) that
-// goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
-// older than the version, cause a relist. Every other failure is retried after a growing, random delay.
+// Lists and watches the objects of one kind until its signal is aborted: by WatchList, or by a paginated LIST followed by a watch if the API server
+// does not support that. After an interruption the watch resumes at the last resourceVersion. An expired resourceVersion (410), or an API server that
+// is older than it, causes a relist. All other failures are retried with a randomized backoff.
 import type { WatchEnd } from "../base/activity.js";
 import { type ApiStatus, ConnectionError, isApiError } from "../base/errors.js";
 import {
@@ -31,73 +31,75 @@ import {
 import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/pager.js";
 import { type ApiRequester, errorOf, errorOfStatus } from "../client/transport.js";
 
-// The values of client-go's reflector.
+// Values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
-// A stream that has lasted this long was healthy: the next failure starts the backoff anew.
+// A stream that lasted this long was healthy: the next failure resets the backoff.
 const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
-// A quiet watch is checked for changes and for the version of the server, so that a dead one is noticed within 40 s: the interval and the
-// answer. Bookmarks come once a minute at most.
+// A quiet watch is checked for missed changes and for the version of the API server, so that a dead one is detected within 40 s: the interval plus
+// the timeouts of the checks. Bookmarks arrive about once a minute.
 const QUIET_MS = 30_000;
 const INITIAL_TIMEOUT_MS = 30_000;
 const ANSWER_TIMEOUT_MS = 8_000;
-// How long the watch may take to bring an event that the check has seen.
+// How long the watch may take to deliver an event that the check has found.
 const LATE_EVENT_MS = 1_000;
-// A server that has started anew answers 410: it does not know what came after an older version.
+// An API server that was restarted may respond 410, because its watch cache does not reach back to the version.
 const CHANGE_EVENT = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED|ERROR)"/;
 
-/** Thrown when the server does not send a list in a watch. */
+/** Thrown if the API server does not support WatchList (`sendInitialEvents`). */
 class WatchListUnsupportedError extends Error {}
 
-/** The objects that one list-watch follows: informers with equal scopes are one. */
+/** The objects to list and watch. Informers with equal scopes are shared. */
 export interface WatchScope {
   readonly definition: ResourceDefinition;
-  /** Default: all namespaces. */
+  /** Default: all namespaces */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
+  /** A hash range of the objects (ShardedListAndWatch, alpha in Kubernetes 1.36). */
   readonly shardSelector?: string | undefined;
-  /** Whether the server sends only the metadata of the objects. */
+  /** Whether the API server sends only the metadata of the objects. */
   readonly isMetadataOnly?: boolean | undefined;
-  /** The paths that are kept of each object. Default: the whole object. */
+  /** The paths to keep of each object. Default: the whole object */
   readonly projection?: readonly string[] | undefined;
 }
 
-/** How a list-watch reads from the server, and where it puts what it reads. */
+/** What a list-watch reads from, and the cache that it fills. */
 export interface WatchContext {
   readonly requester: ApiRequester;
-  /** Between `beginReplace` and `endReplace` come the objects of a list, and nothing else. A list that breaks off begins anew. */
+  /**
+   * The cache to fill. Between `beginReplace` and `endReplace` it receives the objects of a list and nothing else. An interrupted list starts over.
+   */
   readonly cache: ResourceCache;
   readonly fieldManagers: FieldManagers;
   readonly events?: WatchEvents;
-  /** The list-watches of the same server, which learn from each other that it was restored. */
+  /** The list-watches of the same API server, which inform each other if its store was restored. */
   readonly restores?: Restores | undefined;
-  /** How long a watch may be quiet before the server is asked whether all is well. Default: 30 s. */
+  /** How long a watch may be quiet before it is checked, in milliseconds. Default: 30 s */
   readonly quietMs?: number | undefined;
-  /** How long the server may take to answer that. Default: 8 s. */
+  /** The timeout of the requests of a check, in milliseconds. Default: 8 s */
   readonly answerTimeoutMs?: number | undefined;
-  /** How long an initial list may send nothing before it counts as unsupported. Default: 30 s. */
+  /** How long an initial list may send nothing before it counts as unsupported, in milliseconds. Default: 30 s */
   readonly initialTimeoutMs?: number | undefined;
   readonly backoff?: Backoff;
   readonly clock?: Clock | undefined;
 }
 
-/** Notified of how a list-watch is doing. */
+/** Notifications about the progress of a list-watch. */
 export interface WatchEvents {
   onListed?(): void;
-  /** Called for every piece that a watch brings. */
+  /** Called for every chunk of a watch response. */
   onReceived?(): void;
-  /** Called when a watch has ended, or could not begin, and another one follows. */
+  /** Called when a watch has ended, or could not start, and is restarted. */
   onEnded?(reason: WatchEnd): void;
-  /** Called when the server answers a watch: an earlier failure is over. */
+  /** Called when a watch response starts: an earlier failure is resolved. */
   onConnected?(): void;
-  /** Called after a failure; the next attempt follows after `retryAfterMs`. */
+  /** Called after a failure. The next attempt starts after `retryAfterMs`. */
   onFailure?(error: unknown, retryAfterMs: number): void;
 }
 
-/** Follows the objects of a scope (client-go Reflector). */
+/** Lists and watches the objects of a scope (client-go's Reflector). */
 export class ListWatch {
   readonly #scope: WatchScope;
   readonly #context: WatchContext;
@@ -123,7 +125,7 @@ export class ListWatch {
     });
   }
 
-  /** Follows the objects until the signal is aborted; resolves then, and never rejects. Called once. */
+  /** Runs until the signal is aborted, and resolves then. Never rejects. Call it once. */
   async run(signal: AbortSignal): Promise<void> {
     const leave = this.#restores.add(this.#onRestored);
     signal.addEventListener("abort", leave, { once: true });
@@ -137,12 +139,12 @@ export class ListWatch {
         else {
           this.#reader.beginList();
           if (!this.#usesWatchList) await this.#list(this.#attempt.signal);
-          // The next relist tries WatchList again: a busy server may have ended the stream.
+          // The next relist tries WatchList again: a busy API server may have ended the stream.
           this.#usesWatchList = true;
         }
         await this.#watch(this.#attempt.signal);
         this.#events.onEnded?.("ended");
-        // Without a delay, a server that ends every stream at once would be asked in a tight loop.
+        // Avoid a tight loop if the API server ends every stream immediately.
         if (this.#clock.now() - startedAt > SHORT_LIVED_MS) this.#backoff.reset();
         else await sleep(this.#backoff.next(), signal, this.#clock);
       } catch (error) {
@@ -155,7 +157,7 @@ export class ListWatch {
     }
   }
 
-  /** Takes what ended an attempt. Returns after how long the next one follows; undefined if that is at once. */
+  /** Handles the error that ended an attempt. Returns the time until the next attempt in milliseconds; undefined for immediately. */
   #fail(
     error: unknown,
     { startedAt, isResumed }: { readonly startedAt: number; readonly isResumed: boolean },
@@ -167,7 +169,7 @@ export class ListWatch {
       reader.markRestored();
       this.#restores.markRestored(this.#onRestored);
     } else this.#restores.settle(this.#onRestored);
-    // A kind that is not served has no history from which a watch could be resumed.
+    // A kind that is not served has no history from which a watch could resume.
     if (isExpired || isApiError(error, 404)) reader.expire();
     if (error instanceof WatchListUnsupportedError) {
       this.#usesWatchList = false;
@@ -175,7 +177,7 @@ export class ListWatch {
     }
     this.#events.onEnded?.(isExpired ? "expired" : reader.isRestored ? "restored" : "failed");
     if (this.#clock.now() - startedAt > HEALTHY_AFTER_MS) this.#backoff.reset();
-    // An expired version says nothing about the health of the server, unless it is the version of a fresh list.
+    // An expired version does not indicate an unhealthy API server, unless it is the version of a fresh list.
     const growsMs = isExpired && isResumed ? BACKOFF.initialMs : this.#backoff.next();
     const retryAfterMs = Math.max(growsMs, isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
     // A listener that throws must not end the list-watch.
@@ -184,7 +186,9 @@ export class ListWatch {
     return retryAfterMs;
   }
 
-  /** Called when another list-watch of the server finds it restored; this very function is the list-watch in `Restores`. */
+  /**
+   * Called when another list-watch detects that the store of the API server was restored. The function also identifies this list-watch in `Restores`.
+   */
   readonly #onRestored = (): void => {
     this.#reader.markRestored();
     this.#reader.beginList();
@@ -249,7 +253,7 @@ export class ListWatch {
         if (isInitial && (error.code === 400 || error.code === 422)) throw new WatchListUnsupportedError();
         throw error;
       }
-      // A server that does not support sendInitialEvents ends the stream without the bookmark.
+      // An API server that does not support sendInitialEvents ends the stream without the bookmark.
       if (!reader.isListed) throw new WatchListUnsupportedError();
     } catch (error) {
       throw died.signal.reason ?? error;
@@ -258,22 +262,22 @@ export class ListWatch {
     }
   }
 
-  // Detects dead connections, and restored servers, which answer 200 and silence to a watch from a version that they have not reached: neither
-  // differs from a quiet kind. So the server is asked on another connection, before a watch is resumed and while it is quiet.
+  // Detects dead connections and restored API servers. Both look like a quiet kind: a restored server responds 200 and sends no events to a watch
+  // from a version that it has not reached. The checks use another connection, before a watch is resumed and while it is quiet.
 
-  /** Checks a stream whenever it is quiet, until the signal is aborted; rejects if the stream is dead, or does not bring the list. */
+  /** Checks a stream whenever it is quiet, until the signal is aborted. Rejects if the stream is dead or does not deliver the list. */
   async #checkWhenQuiet(stream: StreamState, signal: AbortSignal): Promise<void> {
     const { requester, quietMs = QUIET_MS, initialTimeoutMs = INITIAL_TIMEOUT_MS } = this.#context;
     const { server } = requester.transport.connection;
     while (!signal.aborted) {
       const leftMs = stream.receivedAt + (this.#reader.isListed ? quietMs : initialTimeoutMs) - this.#clock.now();
       if (leftMs > 0) {
-        // From the end of the list on, it is looked at more often.
+        // After the end of the list, it is checked more often.
         await sleep(Math.min(leftMs, quietMs), signal, this.#clock);
         continue;
       }
       if (!stream.hasAnswered) throw new ConnectionError(`${server} does not answer: nothing arrived`);
-      // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
+      // An API server that responds but sends no bookmark at the end of the list does not support sendInitialEvents.
       if (!this.#reader.isListed) throw new WatchListUnsupportedError();
       await this.#checkChanges(signal);
       await this.#checkVersion(signal);
@@ -281,7 +285,7 @@ export class ListWatch {
     }
   }
 
-  /** Throws if the server has changes that the watch does not bring: its connection has died. */
+  /** Throws if the API server has changes that the watch does not deliver: its connection is dead. */
   async #checkChanges(signal: AbortSignal): Promise<void> {
     const before = this.#reader.version;
     if (!(await this.#hasChangesSince(before, signal))) return;
@@ -313,13 +317,15 @@ export class ListWatch {
     return CHANGE_EVENT.test(first);
   }
 
-  /** Asks for the version of the server, by a list of one object; throws if it is older than that of the watch, or does not come in time. */
+  /**
+   * Reads the version of the API server with a list of one object. Throws if it is older than the version of the watch, or if the request times out.
+   */
   async #checkVersion(signal: AbortSignal): Promise<void> {
-    // The watch may go on meanwhile.
+    // The watch may advance during the request.
     const last = this.#reader.version;
-    // With a label selector the server would scan all objects. Roles with resourceNames need the field selector.
+    // With a label selector, the API server would scan all objects. Roles with resourceNames require the field selector.
     const path = this.#pathOf({ labelSelector: undefined, shardSelector: undefined, limit: 1 });
-    // So few attempts end before the time is over, and tell why they failed.
+    // Few attempts, so that the request fails with its own error before it times out.
     const requester = this.#context.requester.with({ maxAttempts: 5 });
     const { body } = await this.#inTime(signal, (inner) =>
       requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
@@ -340,33 +346,33 @@ export class ListWatch {
   }
 }
 
-/** What the stream of a watch has brought so far. */
+/** The state of a watch response. */
 interface StreamState {
   hasAnswered: boolean;
   receivedAt: number;
 }
 
-/** Asks for the metadata of an object alone. The answer states the kind PartialObjectMetadata; the decoder restores its own kind. */
+/** Requests only metadata. The response has kind PartialObjectMetadata; the decoder restores the object's own kind. */
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 /**
- * Turns the pages and events of a list-watch into calls of its cache, and knows how far the list-watch has come: it lists (`beginList`) until it
- * is listed (`endList`), and then watches until the version expires or the server is found to be restored, after which it has to list again.
+ * Applies the pages and events of a list-watch to its cache, and tracks its progress: it is listing from `beginList` to `endList`, and then watching
+ * until the version expires or the store of the API server is found to be restored, which requires a relist.
  */
 class WatchReader {
-  /** The last version that the server has sent; "0" before the first. */
+  /** The last version that the API server has sent; "0" before the first. */
   version = "0";
-  /** Whether the list is complete and the watch goes on from this version. */
+  /** Whether the list is complete and a watch can resume from this version. */
   isListed = false;
-  /** Whether the server was restored to an older version than this one. */
+  /** Whether the store of the API server was restored to an older version than this one. */
   isRestored = false;
   readonly #cache: ResourceCache;
   readonly #isMetadataOnly: boolean;
   readonly #decode: ReturnType<typeof createWatchedDecoder>;
   readonly #onListed: () => void;
-  /** How many lists have begun: objects of the first one are unknown. */
+  /** The number of lists so far: no object of the first one is known. */
   #lists = 0;
   #written: ManagedWrite | undefined;
 
@@ -384,18 +390,18 @@ class WatchReader {
     this.#cache.beginReplace({ isRestored: this.isRestored });
   }
 
-  /** The version is too old for a watch. */
+  /** Requires a relist, because the version is too old for a watch. */
   expire(): void {
     this.isListed = false;
   }
 
-  /** The server was restored: the next list may be older than the cache. */
+  /** Requires a relist because the store was restored: the next list may be older than the cache. */
   markRestored(): void {
     this.isRestored = true;
     this.isListed = false;
   }
 
-  /** Ends a list as of `version`; throws a RestoredError if it is older than an earlier state, and was not expected to be. */
+  /** Ends a list at `version`. Throws a RestoredError if it is unexpectedly older than an earlier state. */
   endList(version: string): void {
     if (!this.isRestored) requireNotOlder(this.#cache, version, this.version);
     this.#cache.endReplace(version);
@@ -405,12 +411,12 @@ class WatchReader {
     this.#onListed();
   }
 
-  /** Takes an object of a page, and changes its bytes. */
+  /** Reads an object of a page. Modifies its bytes. */
   readItem(page: Buffer, { start, end }: Range): void {
     if (!this.#isKnown(page, start)) this.#cache.observe(this.#decode(page, { start, end, lacksType: true }));
   }
 
-  /** Takes the line of one event, and changes its bytes. */
+  /** Reads the line of one event. Modifies its bytes. */
   read(line: Buffer): void {
     const cache = this.#cache;
     const { type, start, end } = eventIn(line);
@@ -434,10 +440,10 @@ class WatchReader {
     }
   }
 
-  // Known states are not decoded: decoding is most of the work.
+  // Do not decode known states: decoding is the most expensive part.
   #isKnown(bytes: Buffer, start: number): boolean {
     const cache = this.#cache;
-    // The first list brings nothing that is known, and the watch nothing but what own writes made.
+    // In the first list nothing is known; in a watch, only the results of own writes are.
     const mayBeKnown = this.isListed ? cache.expectsOwn : this.#lists > 1;
     const identity = mayBeKnown ? peekIdentity(bytes, start) : undefined;
     if (identity === undefined) return false;
@@ -462,39 +468,39 @@ class WatchReader {
   }
 }
 
-/** Returns the type of an event, and where its object stands. */
+/** Returns the type of an event and the position of its object. */
 function eventIn(line: Buffer): Range & { readonly type: string } {
   const type = findMember(line, 0, '"type"');
   const object = findMember(line, 0, '"object"');
   if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-  // Mostly the object is the last member: the end of the event is its end, and no scan is needed.
+  // Fast path: the object is usually the last member, so it ends with the event.
   const end = type > object ? endOfValue(line, object) : line.lastIndexOf(JSON_BYTES.CLOSE_BRACE);
   return { type: stringAt(line, type), start: object, end };
 }
 
 interface WatchedRange extends Range {
-  /** Whether the object states a type that is not its own, or none: in a list, or where only metadata are sent. */
+  /** Whether the object has no apiVersion and kind, as in a list, or those of PartialObjectMetadata. */
   readonly lacksType: boolean;
 }
 
 interface DecoderOptions {
   readonly fieldManagers: FieldManagers;
-  /** The cache of the list-watch; absent for single objects. */
+  /** The cache of the list-watch; absent to decode single objects. */
   readonly cache?: ResourceCache;
-  /** Called for each object that is decoded whole, with the latest write of the field managers. */
+  /** Called for each completely decoded object, with the latest write of the field managers. */
   readonly onWritten?: (write: ManagedWrite | undefined) => void;
 }
 
-/** Returns what decodes the objects of one list-watch, or, without its cache, single ones; their bytes are changed. */
+/** Returns the decoder for the objects of a list-watch or, without a cache, for single objects. It modifies the bytes. */
 export function createWatchedDecoder(
   { definition, projection }: WatchScope,
   { fieldManagers, cache, onWritten }: DecoderOptions,
 ): (bytes: Buffer, range: WatchedRange) => DecodedResource {
   const { apiVersion, kind } = definition;
   const project = projection && compileProjection(projection);
-  // The first list brings nothing that is known.
+  // In the first list nothing is known.
   const known = (key: ObjectKey) => (cache?.observedVersion === "0" ? undefined : cache?.observed.get(key));
-  // Objects that are cut are parsed at once.
+  // Projected objects are parsed immediately.
   const deferred =
     project === undefined && cache !== undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;
   return (bytes, range) => {
@@ -502,15 +508,15 @@ export function createWatchedDecoder(
     const entry = deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
     onWritten?.(deferred?.latestWrite);
     if (lacksType) Object.assign(entry.object, { apiVersion, kind });
-    // A cut object cannot be compared with a desired one, so that `owned` is of no use.
+    // A projected object cannot be compared with a desired one, so `owned` is useless.
     return project === undefined ? entry : { object: project(entry.object) };
   };
 }
 
-/** Thrown when the server is at an older version than the last one read from it: its store was restored from a backup. */
+/** Thrown if the API server is at an older version than the last one read from it: its store was restored from a backup. */
 class RestoredError extends Error {}
 
-/** Throws a RestoredError if a version of the server is older than one that was read from it before. */
+/** Throws a RestoredError if a version is older than one that was read before. */
 function requireNotOlder(cache: ResourceCache, version: string, last: string): void {
   if (!cache.comparesVersions || !isNewerVersion(last, version)) return;
   throw new RestoredError(
@@ -518,21 +524,21 @@ function requireNotOlder(cache: ResourceCache, version: string, last: string): v
   );
 }
 
-// One list-watch is the first to see that the store of its server was restored. All of them are outdated: until each has listed its kind again,
-// an object of one kind would be written from an undone state of another kind.
+// When one list-watch detects that the store of its API server was restored, the caches of all list-watches are outdated. Until each kind has been
+// relisted, an object could be written based on a reverted state of another kind.
 
-/** The list-watches of one server that have to list again because it was restored. */
+/** The list-watches of one API server that have to relist because its store was restored. */
 export class Restores {
-  /** Called when another list-watch sees that the server was restored. */
+  /** Called when another list-watch detects the restore. */
   readonly #listeners = new Set<() => void>();
   readonly #outdated = new Set<() => void>();
 
-  /** Whether the cache of some kind may be newer than the server. */
+  /** Whether the cache of any kind may be newer than the API server. */
   get isUnderWay(): boolean {
     return this.#outdated.size > 0;
   }
 
-  /** Adds a list-watch; returns the function that removes it. */
+  /** Adds a list-watch. Returns the function that removes it. */
   add(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -541,14 +547,14 @@ export class Restores {
     };
   }
 
-  /** Records that a list-watch found the server restored, and calls all others, unless this is known already. */
+  /** Records that a list-watch has detected a restore, and notifies all others, unless it is known already. */
   markRestored(by: () => void): void {
     if (this.#outdated.has(by)) return;
     for (const listener of this.#listeners) this.#outdated.add(listener);
     for (const listener of this.#listeners) if (listener !== by) listener();
   }
 
-  /** Records that a list-watch has listed its kind again, or failed to: the others do not wait for it. */
+  /** Records that a list-watch has relisted its kind, or failed to: the others do not wait for it. */
   settle(listener: () => void): void {
     this.#outdated.delete(listener);
   }

@@ -1,5 +1,5 @@
-// The informers of an operator. Sources of all controllers that follow the same objects share one informer, with one list-watch and one cache.
-// It runs until the last source releases its handle.
+// The informers of an operator. Sources of all controllers that watch the same objects share one informer, with one list-watch and one cache. An
+// informer runs until its last handle is released.
 import type { InformerActivity, SourceHealth, WatchEnd } from "../base/activity.js";
 import { type ApiError, findError, isAbsent, isApiError } from "../base/errors.js";
 import { type FieldManagers, crdNameOf, describeObject, kindNameOf, refOfKey } from "../base/kubernetes-object.js";
@@ -20,51 +20,51 @@ import {
 
 /** A request for an informer. */
 export interface InformerRequest extends WatchScope {
-  /** The connection to another cluster; equal by identity. Default: the cluster of the operator. */
+  /** The connection to another cluster, compared by identity. Default: the operator's cluster */
   readonly connection?: Connection | undefined;
-  /** Whether the versions of the kind can be compared, as those of Kubernetes' own API servers can. Default: true. */
+  /** Whether resourceVersions of the kind can be compared, as with Kubernetes' own API servers. Default: true */
   readonly comparesVersions?: boolean | undefined;
-  /** The number of objects that are kept whole. Default: all. A bounded cache is not shared. */
+  /** The number of complete objects to keep. A bounded cache is not shared. Default: all */
   readonly maxCachedObjects?: number | undefined;
 }
 
-/** The objects that one list-watch follows, and how it is doing. */
+/** A list-watch with its cache and its health. */
 interface Informer {
   readonly cache: ResourceCache;
-  /** Absent where tests simulate the informer. */
+  /** Absent in tests that simulate the informer. */
   readonly client?: ApiClient;
-  /** `unknown` until the first list has ended or failed; `unhealthy` from a failure to the next success. */
+  /** `unknown` until the first list has completed or failed; `unhealthy` from a failure until the next success. */
   readonly health: SourceHealth;
-  /** Whether a list has ended since the start. A watch that fails later leaves the cache as it is. */
+  /** Whether a list has completed since the start. If the watch fails later, the cache stays unchanged. */
   readonly isSynced: boolean;
-  /** Whether the cache has all objects: it is synced, or the kind is not served. What is not known must not be taken for absent. */
+  /** Whether the cache contains all objects: it has synced, or the kind is not served. Otherwise, missing objects must not be treated as absent. */
   readonly isKnown: boolean;
-  /** Whether there are no objects, because the API server serves the kind in no version. */
+  /** Whether there are no objects because the API server does not serve the kind in any version. */
   readonly isUnserved: boolean;
-  /** Calls `listener` each time the objects become known; returns the function that ends it. */
+  /** Calls `listener` whenever the objects become known. Returns the function that removes the listener. */
   onKnown(listener: () => void): () => void;
-  /** Starts watching, unless it does already; resolves when the first list has ended. */
+  /** Starts watching, unless it already does. Resolves when the first list has completed. */
   start(): Promise<void>;
-  /** Starts watching as `start` does, but rejects as soon as an attempt fails. Further attempts follow all the same. */
+  /** Starts watching like `start`, but rejects as soon as an attempt fails. The informer keeps retrying. */
   startOrThrow(): Promise<void>;
 }
 
-/** A use of an informer, which runs until its last use is released. */
+/** A handle of an informer, which runs until its last handle is released. */
 export interface InformerHandle {
   readonly informer: Informer;
-  /** Ends this use, once; the last release stops the informer. */
+  /** Releases this handle, once. The last release stops the informer. */
   release(): Promise<void>;
 }
 
-/** The informers of an operator (client-go SharedInformerFactory). */
+/** The informers of an operator (client-go's SharedInformerFactory). */
 export interface SharedInformers {
-  /** Returns a handle of the informer that follows these objects. It does not start the informer. */
+  /** Returns a handle of the informer for these objects, without starting it. */
   acquire(request: InformerRequest): InformerHandle;
 }
 
 interface InformerPoolOptions {
   readonly client: ApiClient;
-  /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
+  /** Clients for other clusters, which the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
   readonly fieldManagers: FieldManagers;
   readonly logger: Logger;
@@ -74,15 +74,15 @@ interface Cluster {
   readonly id: number;
   readonly client: ApiClient;
   readonly restores: Restores;
-  /** The number of informers of the cluster, and one more for a client that the caller opened. */
+  /** The number of informers of the cluster, plus one for a client that the caller opened. */
   users: number;
 }
 
-/** Creates informers, one for all equal requests. */
+/** Creates informers; equal requests share one. */
 export class InformerPool implements SharedInformers {
   readonly #options: InformerPoolOptions;
   readonly #informers = new Map<string, { readonly informer: SharedInformer; users: number }>();
-  /** That of the operator has no connection. */
+  /** Keyed by connection; undefined for the operator's cluster. */
   readonly #clusters = new Map<Connection | undefined, Cluster>();
   #ids = 0;
 
@@ -111,7 +111,7 @@ export class InformerPool implements SharedInformers {
       if (isReleased) return;
       isReleased = true;
       if (--shared.users > 0) return;
-      // A request from now on gets a new informer with an empty cache.
+      // Further requests get a new informer with an empty cache.
       this.#informers.delete(key);
       await informer.stop();
       if (--cluster.users > 0) return;
@@ -141,12 +141,12 @@ export class InformerPool implements SharedInformers {
     const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
     const form = [isMetadataOnly, comparesVersions, projection && [...new Set(projection)].sort()];
-    // A bounded cache is not shared: its reader decides which objects stay whole.
+    // A bounded cache is not shared, because its reader decides which objects are kept complete.
     return JSON.stringify([id, ...scope, ...form, maxCachedObjects === undefined ? undefined : this.#ids++]);
   }
 }
 
-/** Reads objects one by one as an informer of this scope keeps them (JOSDK KubernetesResourceFetcher). */
+/** Returns a function that reads single objects in the form in which an informer with this scope caches them (JOSDK's KubernetesResourceFetcher). */
 function createObjectFetcher(scope: WatchScope, client: ApiClient, fieldManagers: FieldManagers): CacheBound["fetch"] {
   const { definition, isMetadataOnly = false } = scope;
   const decode = createWatchedDecoder(scope, { fieldManagers });
@@ -178,13 +178,13 @@ interface InformerRun {
   readonly synced: Promise<void>;
   readonly ended: Promise<void>;
   isSynced: boolean;
-  /** Whether the API server serves the kind in no version, so that there are no objects. */
+  /** Whether the API server does not serve the kind in any version, so that there are no objects. */
   isUnserved: boolean;
 }
 
 const MAX_BUSY_ANSWERS = 8;
 
-/** Keeps one cache up to date. It logs one line when the watch fails, and one when it works again. */
+/** Keeps a cache up to date. Logs one line when the watch fails, and one when it is restored. */
 export class SharedInformer implements Informer {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
@@ -245,7 +245,7 @@ export class SharedInformer implements Informer {
   async startOrThrow(): Promise<void> {
     const synced = this.start();
     if (this.#run?.isSynced === true) return;
-    // The next attempt may take a while, and would fail for the same reason.
+    // The next attempt may be minutes away, and would probably fail for the same reason.
     if (this.#lastFailure !== undefined && !this.#isBusy) throw this.#errorOf(this.#lastFailure);
     await untilAborted(synced, this.#givenUp.signal);
   }
@@ -313,14 +313,14 @@ export class SharedInformer implements Informer {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
     const message = `${describeFailure(error, this.#scope, this.client.connection)}; trying again`;
-    // A repeated failure would fill the log.
+    // Avoid filling the log with a repeated failure.
     this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
     if (isApiError(error, 404) && this.#run !== undefined) void this.#checkServed(this.#run, error);
     this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
     if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));
   }
 
-  // A kind that is served in no version has no objects. After any other failure the objects are unknown, and stay cached.
+  // A kind that is not served in any version has no objects. After any other failure, the objects are unknown and stay cached.
   async #checkServed(run: InformerRun, failure: unknown): Promise<void> {
     const { cache, client } = this;
     const { signal } = run.controller;
@@ -339,7 +339,7 @@ export class SharedInformer implements Informer {
     for (const listener of [...this.#knownListeners]) listener();
   }
 
-  // The server answers 429 while it sets up the storage of a kind that has just appeared: a start that waits for the kind goes on waiting.
+  // The API server responds 429 while it initializes the storage of a new kind: a start that waits for the kind continues to wait.
   get #isBusy(): boolean {
     return this.#busyAnswers > 0 && this.#busyAnswers < MAX_BUSY_ANSWERS;
   }
