@@ -1,5 +1,5 @@
-// The items of one bulk dependent in one run (JOSDK BulkDependentResourceReconciler). Each item is a step. It waits only for the items with its
-// key in other dependents, and takes no slot while it waits.
+// The items of a bulk dependent in one run (JOSDK's BulkDependentResourceReconciler). Each item is a step. It only waits for items with the same key
+// in other dependents, and takes no slot while it waits.
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import { Semaphore, turns } from "../base/wait.js";
@@ -9,7 +9,7 @@ import type { DependentOutcome } from "./run.js";
 import { type Run, type Slots, Target, takeStep } from "./step.js";
 
 const MOST_AT_ONCE = 10;
-// The message goes into the status; the result has all failures.
+// The error message ends up in the status; the result contains all failures.
 const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
 
@@ -19,18 +19,18 @@ interface BulkNode {
 }
 
 interface ItemWork {
-  /** The bulk dependents whose items with the same keys may block an item. */
+  /** The bulk dependents whose items with the same key may block an item. */
   readonly others: readonly BulkRun[];
-  /** Tells whether the item with a key does not block; waits for its outcome if necessary. */
+  /** Reports whether the item with a key does not block. Waits for its outcome if necessary. */
   lets(other: BulkRun, key: string): Promise<boolean>;
   act(item: Target): Promise<DependentOutcome | "unseen">;
 }
 
 export class BulkRun {
   readonly #node: BulkNode;
-  /** The bulk dependents in its itemsDependOn. */
+  /** The bulk dependents in its `itemsDependOn`. */
   readonly #needs: readonly BulkRun[];
-  /** The bulk dependents that have it in their itemsDependOn. */
+  /** The bulk dependents that list it in `itemsDependOn`. */
   readonly #neededBy: BulkRun[] = [];
   readonly #slots: Semaphore;
   readonly #items: LiveItems;
@@ -41,7 +41,7 @@ export class BulkRun {
   /** Whether the desired items are known. */
   #isReconciled = false;
   #isUnseen = false;
-  /** Whether the postcondition is met that is evaluated once, without an item, if there are no items. */
+  /** Whether the postcondition is met that is evaluated once without an item if there are no items. */
   #isMetEmpty = true;
 
   constructor(node: BulkNode, needs: readonly BulkRun[]) {
@@ -53,14 +53,14 @@ export class BulkRun {
     this.#slots = new Semaphore(definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
-  /** Whether it may have undesired items that items of other dependents needed until now. */
+  /** Whether it may have undesired items that were needed by items of other dependents until now. */
   get isUnswept(): boolean {
     return this.#isReconciled && this.#neededBy.length > 0;
   }
 
   /**
-   * Writes the items that `desired` returned; for a read-only dependent, evaluates whether the live items are ready. Returns `unseen` if there
-   * are objects that `desired` has not read, so that it has to be called again.
+   * Writes the items that `desired` returned. For a read-only dependent, evaluates whether the live items are ready. Returns `unseen` if there are
+   * objects that `desired` has not read, so that it has to be called again.
    */
   async reconcile(onKnown: () => void): Promise<DependentOutcome | "unseen"> {
     this.#isUnseen = false;
@@ -91,7 +91,7 @@ export class BulkRun {
     return this.#outcome();
   }
 
-  /** Fails the items without an outcome, as items of other dependents may wait for them. */
+  /** Fails all items without an outcome, because items of other dependents may wait for them. */
   fail(error: unknown): void {
     for (const key of this.#wanted) {
       if (this.#outcomes.has(key)) continue;
@@ -100,7 +100,7 @@ export class BulkRun {
     }
   }
 
-  /** Deletes all items, each after the items that need it; `because` says why the dependent must not exist. */
+  /** Deletes all items, each after the items that need it. `because` describes why the dependent must not exist. */
   async delete(because: string, onKnown: () => void): Promise<DependentOutcome> {
     const { target, run } = this.#node;
     await takeStep(target.definition, run, (step) => target.discover(step));
@@ -112,14 +112,14 @@ export class BulkRun {
     return this.#outcome(because);
   }
 
-  /** Deletes, at the end of a run, the undesired items that no item of another dependent needs. */
+  /** Deletes, at the end of a run, undesired items that no item of another dependent needs. */
   async sweep(): Promise<DependentOutcome> {
     const unwanted = this.#unwantedOf(this.#items.findAll());
     await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
     return this.#outcome();
   }
 
-  /** Returns the outcome of the dependent: failed if an item has failed; ready or gone if all items are. */
+  /** Returns the outcome of the dependent: failed if any item has failed, ready or deleted if all items are. */
   #outcome(because?: string): DependentOutcome {
     const { name } = this.#node.target.definition;
     if (!this.#isMetEmpty)
@@ -156,7 +156,7 @@ export class BulkRun {
     return takeStep(target.definition, run, (step) => target.ask(name, step));
   }
 
-  /** Returns the items that can be written; the others have failed. */
+  /** Returns the items that can be written. The others are recorded as failed. */
   async #complete(desired: ReadonlyMap<string, unknown>): Promise<Target[]> {
     const keys = new Map<string, string>();
     const items: Target[] = [];
@@ -200,7 +200,7 @@ export class BulkRun {
     );
   }
 
-  // There may be thousands of items, most of them as desired: only items with a slot, or that wait for others, cost a promise.
+  // There may be thousands of items, most of them up to date, so promises are only created for items that have a slot or wait for others.
   async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
@@ -230,7 +230,7 @@ export class BulkRun {
     }
   }
 
-  /** Runs the step of an item that has a slot. */
+  /** Runs the step of an item that has a slot already. */
   #step<Outcome>({ definition }: Target, body: (run: Run) => Promise<Outcome>): Promise<Outcome> {
     const { run } = this.#node;
     return takeStep(definition, run, body, [takenSlot(this.#slots), ...run.slots]);
@@ -258,7 +258,7 @@ export class BulkRun {
   }
 }
 
-/** A slot that was taken before the step began; only retries acquire it again. */
+/** A slot that was acquired before the step started. Only retries acquire it again. */
 function takenSlot(slots: Semaphore): Slots {
   let isTaken = true;
   return {
@@ -276,7 +276,7 @@ function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | 
   return outcomes.some(({ kind }) => kind === "updated" || kind === "deleted") ? "updated" : "unchanged";
 }
 
-/** Validates what `desired` of a bulk dependent returned. Throws a TerminalError unless it is an object or a Map of items by their keys. */
+/** Validates the result of `desired` of a bulk dependent. Throws a TerminalError unless it is an object or a Map of items by key. */
 export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
   const fail = (found: string) =>
     new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
@@ -287,10 +287,10 @@ export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
   }
   if (typeof desired !== "object") throw fail(typeof desired);
   if (desired === null) throw fail("null");
-  // A plain object, also of another realm: its prototype has no prototype.
+  // A plain object, possibly from another realm: its prototype has no prototype.
   const prototype: unknown = Object.getPrototypeOf(desired);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
-  // A Set, for example, must not count as no items: all items would be deleted.
+  // An array or a Set, for example, must not count as an object without items, which would delete all items.
   if (Array.isArray(desired)) throw fail("a list");
   const name = desired.constructor?.name;
   throw fail(name === undefined ? "an object of an unknown class" : `a ${name}`);

@@ -1,5 +1,4 @@
-// The conditions that the runtime brings. `ready` judges whether an object does what it is for as `kubectl rollout status` and `kubectl wait` do
-// (kubectl 1.36, polymorphichelpers).
+// Built-in conditions. `ready` uses the criteria of `kubectl rollout status` and `kubectl wait` (kubectl 1.36, polymorphichelpers).
 import { isDeepStrictEqual } from "node:util";
 import {
   type Defined,
@@ -15,18 +14,18 @@ import {
 import type { ServedKind } from "../sources/crd-source.js";
 import type { Condition, ConditionArguments, ConditionResult } from "./workflow-definition.js";
 
-// As JOSDK's CRDPresentActivationCondition: the check for an absent kind is repeated after 10 s at the earliest, for a present kind never.
+// As in JOSDK's CRDPresentActivationCondition: the result for an absent kind is cached for 10 s, that for a present kind forever.
 const CHECK_AGAIN_AFTER_MS = 10_000;
-// Where the definition is watched, only a kind of an aggregated API server can be served without one.
+// If the CRD is watched, only an aggregated API server can serve the kind without one.
 const CHECK_AGGREGATED_AFTER_MS = 600_000;
 
 const PROVISIONER = ["volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"];
 const STALE = "its status is older than its spec";
 
 /**
- * Holds when the object is ready: all replicas of a workload are updated and available, a job is complete, a claim may be used by a Pod (it is bound,
- * or pending), a load balancer has an address, the `Ready` and `Available` conditions of any other kind are true. Kinds without these conditions are ready
- * as soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
+ * Met when the object is ready: all replicas of a workload are updated and available, a Job is complete, a PersistentVolumeClaim can be used by a Pod
+ * (`Bound` or `Pending`), a load balancer has an address, and the conditions `Ready` and `Available` of any other kind are true. Kinds without these
+ * conditions are ready as soon as they exist. A status older than the spec is ignored. The detail describes what is missing.
  */
 export const ready: Condition<unknown, unknown, string> = ({ live }) => {
   const result = judged(live, "is not ready", missingForReady);
@@ -35,17 +34,17 @@ export const ready: Condition<unknown, unknown, string> = ({ live }) => {
 };
 
 /**
- * Holds when a PersistentVolumeClaim or a PersistentVolume is bound. With a StorageClass that waits for the first consumer, a claim is bound only
- * after a Pod uses it: whatever creates the Pod must not depend on the claim then. The detail says what a pending claim waits for.
+ * Met when a PersistentVolumeClaim or PersistentVolume is bound. If its StorageClass waits for the first consumer, a claim is only bound after a Pod
+ * uses it, so the dependent that creates the Pod must not depend on the claim. The detail describes what a pending claim waits for.
  *
  * @example { readyPostcondition: bound }
  */
 export const bound: Condition<unknown, unknown, string> = ({ live }) => judged(live, "is not bound", missingForBound);
 
-// What these return reads nothing but the object itself.
+// Conditions that read nothing but the object itself.
 const ofLive = new WeakSet<object>([ready, bound]);
 
-/** Tells whether a condition reads nothing but the object of its dependent, as the built-in conditions of objects do. */
+/** Reports whether a condition reads nothing but the object of its dependent, like the built-in conditions of objects. */
 export function readsLiveAlone(condition: object | undefined): boolean {
   return condition !== undefined && ofLive.has(condition);
 }
@@ -55,17 +54,17 @@ function ofLiveAlone<Each extends object>(condition: Each): Each {
   return condition;
 }
 
-/** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
+/** Met when the object no longer exists. As a deletePostcondition, it delays the deletion of what the dependent depends on until then. */
 export const deleted: Condition<unknown, unknown, never> = ({ live }) => live === undefined;
 
-/** Holds when the object has this condition with this status, not older than the spec. The detail says what the object has instead. */
+/** Met when the object has this condition with this status, and the condition is not older than the spec. The detail describes the actual state. */
 export function conditionIs(condition: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, string> {
   return ofLiveAlone(({ live }) =>
     judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition)),
   );
 }
 
-/** Holds when a field has this value; `path` leads to it: `status.phase`. The detail names the field, not its value, which may be secret. */
+/** Met when a field has this value. `path` is a path such as `status.phase`. The detail contains the field but not its value, which may be secret. */
 export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, string> {
   const names = path.split(".");
   return ofLiveAlone(({ live }) =>
@@ -80,7 +79,7 @@ export function fieldEquals(path: string, value: JsonValue): Condition<unknown, 
   );
 }
 
-// The detail names the object. An external resource may have no kind and no name.
+// The detail contains the name of the object. An external resource may have no kind and no name.
 function judged(
   live: unknown,
   problem: string,
@@ -98,7 +97,7 @@ const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; che
 
 type CrdArguments = ConditionArguments<unknown, unknown>;
 
-/** `crdPresent`, with or without another kind. The condition comes last: types are inferred from it. */
+/** The type of `crdPresent`, which can be called with another kind. The overload for conditions comes last, because types are inferred from it. */
 interface CrdPresent {
   (resource: Defined): Condition<unknown, unknown, never>;
   (args: CrdArguments): ReturnType<Condition<unknown, unknown, never>>;
@@ -106,12 +105,12 @@ interface CrdPresent {
 }
 
 /**
- * Holds when the API server serves the kind of the dependent or the event source, or another kind: its CustomResourceDefinition is installed, and
- * not being deleted. Fails while the kind is served in other versions only, as objects may exist then: a cleanup waits.
+ * Met when the API server serves the kind of the dependent or event source, or another kind: its CustomResourceDefinition is installed and not being
+ * deleted. Throws while the kind is served only in other versions, because objects may exist then: a cleanup waits.
  *
- * The controller watches the definition, so that a change of the definition reconciles the primaries. If the controller may not watch
- * definitions, or the kind is not custom, the API server is asked at most every 10 s, until it serves the kind. A kind that never had a
- * definition may be one of an aggregated API server, which is asked every 10 minutes, or every 10 s while it serves the kind.
+ * The controller watches the CRD, so that a change of it reconciles the primaries. If the controller is not allowed to watch CRDs, or the kind is
+ * built-in, the API server is queried at most every 10 s until it serves the kind. A kind that never had a CRD may belong to an aggregated API
+ * server, which is queried every 10 minutes, or every 10 s while it serves the kind.
  *
  * @example { activationCondition: crdPresent }
  * @example { reconcilePrecondition: not(crdPresent(Route)) }
@@ -150,12 +149,12 @@ async function isPresent({ dependent, context }: CrdArguments, definition?: Reso
   return isServed;
 }
 
-/** What may ask for the definition of a kind, in whichever of its members. */
+/** A definition of a dependent or event source, of which any member may be a condition that refers to a CRD. */
 type Asking = { readonly resource?: ResourceDefinition | undefined } & object;
 
-/** Returns the kinds whose CustomResourceDefinitions the conditions of dependents, or of event sources, ask for. */
+/** Returns the kinds whose CRDs are queried by conditions of dependents or event sources. */
 export function kindsAskedFor(all: readonly Asking[]): ResourceDefinition[] {
-  // The definitions of other clusters are not watched.
+  // CRDs of other clusters are not watched.
   const asked = all
     .filter((each) => !("cluster" in each) || each.cluster === undefined)
     .flatMap(({ resource, ...members }) =>
@@ -168,7 +167,7 @@ export function kindsAskedFor(all: readonly Asking[]): ResourceDefinition[] {
   return [...new Map(asked.map((each) => [crdNameOf(each), each])).values()];
 }
 
-// What is read of an object; every part may be missing.
+// The fields of an object that the conditions read. All of them may be missing.
 interface Observed extends KubernetesObject {
   readonly spec?: {
     readonly replicas?: number;
@@ -194,7 +193,7 @@ interface Observed extends KubernetesObject {
   };
 }
 
-/** Says what is missing; undefined if nothing is. */
+/** Describes what is missing; undefined if nothing is. */
 type Judge = (live: Observed) => string | undefined;
 
 const JUDGES: { readonly [kind: string]: Judge } = {
@@ -205,7 +204,7 @@ const JUDGES: { readonly [kind: string]: Judge } = {
   "apps/v1/DaemonSet": (live) => stalenessOf(live) ?? podsOf(live),
   "batch/v1/Job": jobOf,
   "v1/Pod": (live) => (live.status?.phase === "Succeeded" ? undefined : trueOf(live, "Ready")),
-  // A Pod may use a pending claim, and with WaitForFirstConsumer the claim is bound because one does.
+  // A Pod can use a pending claim; with WaitForFirstConsumer, the claim is only bound because of that.
   "v1/PersistentVolumeClaim": (live) => phaseOf(live, ["Bound", "Pending"]),
   "v1/PersistentVolume": (live) => phaseOf(live, ["Bound", "Available"]),
   "v1/Namespace": (live) => phaseOf(live, ["Active"]),
@@ -218,14 +217,14 @@ const JUDGES: { readonly [kind: string]: Judge } = {
   "apiextensions.k8s.io/v1/CustomResourceDefinition": (live) => trueOf(live, "Established"),
 };
 
-/** Says what a live object lacks to be ready, such as "1 of 3 replicas updated". A status that is older than the spec does not count. */
+/** Describes what a live object lacks to be ready, such as "1 of 3 replicas updated". A status older than the spec is ignored. */
 export function missingForReady(live: KubernetesObject): string | undefined {
   if (isTerminating(live)) return "it is being deleted";
   const judge = JUDGES[`${live.apiVersion}/${live.kind}`] ?? missingByItsConditions;
   return judge(live);
 }
 
-/** Says what a claim or a volume lacks to be bound. */
+/** Describes what a claim or volume lacks to be bound. */
 function missingForBound(live: KubernetesObject): string | undefined {
   if (isTerminating(live)) return "it is being deleted";
   const missing = phaseOf(live, ["Bound"]);
@@ -233,7 +232,7 @@ function missingForBound(live: KubernetesObject): string | undefined {
   return waits === undefined ? missing : `${missing}: ${waits}`;
 }
 
-/** Says what a pending PersistentVolumeClaim waits for; undefined for any other object. */
+/** Describes what a pending PersistentVolumeClaim waits for; undefined for any other object. */
 function waitOfClaim(live: KubernetesObject): string | undefined {
   const { apiVersion, kind, metadata, spec = {}, status } = live as Claim;
   if (apiVersion !== "v1" || kind !== "PersistentVolumeClaim" || status?.phase !== "Pending") return undefined;
@@ -254,7 +253,7 @@ interface Claim extends KubernetesObject {
   readonly status?: { readonly phase?: string };
 }
 
-// An object that reports Ready or Available has to report it as true. Any other object is ready as soon as it exists.
+// `Ready` and `Available` have to be true if the object has them. An object without them is ready as soon as it exists.
 function missingByItsConditions(live: Observed): string | undefined {
   const { observedGeneration, conditions = [] } = live.status ?? {};
   if (observedGeneration !== undefined && observedGeneration < (live.metadata.generation ?? 0)) return STALE;
@@ -281,10 +280,10 @@ function rolloutOf({ spec, status }: Observed): string | undefined {
 function updateOf({ spec, status }: Observed): string | undefined {
   const { updateStrategy, replicas = 1 } = spec ?? {};
   const { updatedReplicas, currentRevision, updateRevision } = status ?? {};
-  // Pods are updated when somebody deletes them.
+  // With OnDelete, Pods are only updated after another client deletes them.
   if (updateStrategy?.type === "OnDelete") return undefined;
   const partition = updateStrategy?.rollingUpdate?.partition ?? 0;
-  // Equal revisions tell of an update that the numbers do not show yet.
+  // Compare revisions: they show an update before the replica counts do.
   const isUpdated = partition === 0 && updateRevision !== undefined && updateRevision === currentRevision;
   return isUpdated ? undefined : countOf(updatedReplicas, replicas - partition, "replicas updated");
 }
@@ -323,7 +322,7 @@ function trueOf(live: Observed, type: string): string | undefined {
   return missingCondition(live, { type, status: "True" });
 }
 
-/** Says what is wrong with a condition of a live object; undefined if it has this status, and is not older than the spec. */
+/** Describes what is wrong with a condition of a live object; undefined if it has this status and is not older than the spec. */
 function missingCondition(
   live: Observed,
   { type, status }: Pick<StatusCondition, "type" | "status">,

@@ -9,125 +9,128 @@ import type { OtherWorkflows, WorkflowInvocation } from "./run.js";
 declare const lookups: unique symbol;
 
 /**
- * The part of `secondary` by which the types of a function know that event sources keep less of some resources than their classes say. No
- * object has the property. `Lookups` has what `secondary` and `secondaries` of the context return for these classes.
+ * The part of the `secondary` type that tells which event sources cache only a part of some resources. No object has this property at run time.
+ * `Lookups` has the result types of `secondary` and `secondaries` of the context for these classes.
  */
 export interface KeepsLess<Lookups> {
   readonly [lookups]?: Lookups;
 }
 
-/** The lookups of a context beside a `secondary`; `unknown`, which adds nothing, where event sources keep whole objects. */
+/** The lookups of a context with this `secondary`; `unknown`, which adds nothing, if event sources cache complete objects. */
 export type LookupsOf<Secondary> = Secondary extends KeepsLess<infer Lookups> ? NonNullable<Lookups> : unknown;
 
-/** Which of the secondary resources of a type is meant, where there may be several. */
+/** Selects one of several secondary resources with a type. */
 export interface SecondaryOptions {
-  /** The name of the event source that knows it. Default: any of the type */
+  /** The name of the event source to look in. Default: all with the type */
   readonly source?: string;
-  /** The name of the object, which need not belong to the primary. */
+  /** The name of the object, which does not have to belong to the primary. */
   readonly name?: string;
-  /** The namespace of the named object. Default: that of the primary */
+  /** The namespace of the named object. Default: the namespace of the primary */
   readonly namespace?: string;
 }
 
-/** Which of the secondary resources of a type are meant. */
+/** Selects from the secondary resources with a type. */
 export interface SecondariesOptions {
-  /** The name of the event source that knows them. Default: all of the type */
+  /** The name of the event source to look in. Default: all with the type */
   readonly source?: string;
-  /** Whether an object that several event sources know is returned once, in its latest version. Default: false */
+  /** Whether an object that several event sources know is returned only once, in its latest version. Default: false */
   readonly deduplicated?: boolean;
 }
 
-/** The event sources of a controller, as a reconcile may change them. */
+/** The event sources of a controller. A reconcile may add and remove them. */
 export interface EventSources {
-  /** Returns the event source of this name; undefined if there is none. */
+  /** Returns the event source with this name; undefined if there is none. */
   get(name: string): EventSource | undefined;
-  /** Adds an event source and waits until its state is known; returns the one of this name if there is one already. */
+  /** Adds an event source and waits until it has synced. If one with this name is registered already, returns that one. */
   register(source: EventSource): Promise<EventSource>;
-  /** Stops and removes an event source; nothing happens if there is none of this name. */
+  /** Stops and removes an event source. No effect if there is none with this name. */
   deregister(name: string): Promise<void>;
 }
 
-/** The state by which an expectation is judged. */
+/** Arguments of `isFulfilled`. */
 export interface ExpectationArguments<Primary> {
   readonly primary: Primary;
   readonly context: Context<Primary>;
 }
 
-/** Something that has to come true in a while, such as the end of a rollout. */
+/** Something that is expected to happen within some time, such as the end of a rollout. */
 export interface Expectation<Primary> {
   readonly name: string;
-  /** When this time is over, the primary is reconciled. */
+  /** The time in milliseconds after which the primary is reconciled, even without an event. */
   readonly timeoutMs: number;
-  /** Judges by the state alone; called whenever a reconcile checks. */
+  /** Reports whether it has happened. Must only depend on the current state. Called whenever a reconcile checks the expectation. */
   isFulfilled(args: ExpectationArguments<Primary>): boolean | Promise<boolean>;
 }
 
-/** What became of an expectation. One that timed out stays, and may be fulfilled later. */
+/** The state of an expectation. One that has timed out stays, and may still be fulfilled later. */
 export interface ExpectationResult {
   readonly name: string;
   readonly status: "fulfilled" | "timedOut" | "notYetFulfilled";
 }
 
-/** What is expected of a primary across reconciles, one thing at a time (JOSDK ExpectationManager). It does not outlive the process. */
+/** The expectation of a primary across reconciles; at most one at a time (JOSDK's ExpectationManager). It is lost when the process restarts. */
 export interface Expectations<Primary> {
-  /** The name of the expectation, if there is one. */
+  /** The name of the expectation; undefined if there is none. */
   readonly current: string | undefined;
   /** Replaces the expectation. */
   expect(expectation: Expectation<Primary>): void;
-  /** Replaces the expectation unless the new one is fulfilled already; tells whether it was replaced. */
+  /** Replaces the expectation unless the new one is fulfilled already. Resolves with whether it was replaced. */
   expectUnlessFulfilled(expectation: Expectation<Primary>): Promise<boolean>;
-  /** Tells what became of the expectation, and forgets it if it is fulfilled; undefined if there is none (of this name). */
+  /** Returns the state of the expectation, and removes it if it is fulfilled; undefined if there is none, or none with this name. */
   check(name?: string): Promise<ExpectationResult | undefined>;
-  /** Forgets the expectation. */
+  /** Removes the expectation. */
   remove(): void;
 }
 
 /** Records Events about one object. */
 export interface Events {
-  /** Records an Event; returns at once. What cannot be written is logged, and lost. */
+  /** Records an Event and returns immediately. Events that cannot be written are logged and dropped. */
   record(draft: EventDraft): void;
 }
 
-/** What functions of the user may need besides the objects, in one reconcile. */
+/** What user functions need besides the objects, in one reconcile. */
 export interface Context<Primary = KubernetesObject> {
-  /** Aborted when the operator stops or the reconcile is given up. */
+  /** Aborted when the operator stops, when the reconcile times out, or when the primary is paused or gets a deletionTimestamp. */
   readonly signal: AbortSignal;
   /**
-   * A number that grows with every new leader (`leaseTransitions`), for systems outside Kubernetes that can refuse what a former leader sends
-   * late; undefined without leader election, and when the leadership is lost.
+   * The fencing token: a number that increases with every new leader (`leaseTransitions`), so that external systems can reject late requests of a
+   * former leader. Undefined without leader election, and after leadership is lost.
    */
   readonly fencingToken?: number | undefined;
-  /** The client of the operator, for what no dependent covers. */
+  /** The operator's client, for requests that no dependent covers. */
   readonly client: ApiClient;
   readonly logger: Logger;
-  /** The attempt is 0 unless the reconciles before failed. */
+  /** `attempt` is the number of retries since the last success; 0 for the first attempt. */
   readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
-  /** Why the primary is reconciled; meant for logs. */
+  /** Why the primary is reconciled; intended for logs. */
   readonly reasons: readonly ReconcileReason[];
-  /** Tells whether the primary is reconciled again as soon as this reconcile ends, so that a status is needless now. */
+  /** Reports whether the primary is reconciled again immediately after this reconcile, so that writing a status now is unnecessary. */
   isNextReconcileImminent(): boolean;
-  /** Whether the primary is gone; only a controller that reconciles on all events is called then. */
+  /** Whether the primary has been deleted; only possible with `onAllEvents`. */
   readonly isPrimaryDeleted: boolean;
-  /** Whether the watch missed the deletion, so that `primary` may be older than the last state. */
+  /** Whether the watch missed the deletion, so that `primary` may be stale. */
   readonly isPrimaryFinalStateUnknown: boolean;
   readonly primaries: ResourceReader<Primary>;
-  /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
+  /** Writes objects that no dependent covers. The next read sees the result, and the event of the write causes no reconcile. */
   readonly resources: ResourceOperations;
   readonly expectations: Expectations<Primary>;
-  /** Records Events about the primary (`kubectl describe`); those of one reason and action are counted as one. */
+  /** Records Events about the primary (`kubectl describe`). Events with the same reason and action are counted as one. */
   readonly events: Events;
-  /** What the functions of one reconcile hand to each other. */
+  /** Passes values between the functions of one reconcile. */
   readonly attributes: Map<unknown, unknown>;
   /**
-   * Returns the secondary resource of a type; undefined if there is none. Throws if several belong to the primary, and if no event source has
-   * the type, unless a dependent that is inactive now has it.
+   * Returns the secondary resource with a type; undefined if there is none. Throws if several belong to the primary. Also throws if no event source
+   * has the type, unless a currently inactive dependent has it.
    */
   secondary<Resource extends KubernetesObject>(
     type: Defined<Resource>,
     options?: SecondaryOptions,
   ): Resource | undefined;
   secondary<Resource = unknown>(type: string, options?: SecondaryOptions): Resource | undefined;
-  /** Returns all secondary resources of a type that belong to the primary, of each event source sorted by key; throws where `secondary` does for the type. */
+  /**
+   * Returns all secondary resources with a type that belong to the primary, sorted by key within each event source. Throws for an unknown type, like
+   * `secondary`.
+   */
   secondaries<Resource extends KubernetesObject>(
     type: Defined<Resource>,
     options?: SecondariesOptions,
@@ -137,7 +140,7 @@ export interface Context<Primary = KubernetesObject> {
     options?: Omit<SecondariesOptions, "deduplicated">,
   ): readonly Resource[];
   readonly eventSources: EventSources;
-  /** Runs the workflow of the controller, if its invocation is explicit; rejects otherwise. */
+  /** Runs the controller's workflow if its invocation is explicit; otherwise its functions reject. */
   readonly workflow?: WorkflowInvocation;
   readonly workflows: OtherWorkflows;
 }

@@ -1,14 +1,14 @@
-// The graph of a workflow, and which dependents may be reconciled or deleted next: pure decisions over the immutable plan and the state of a run.
+// The graph of a workflow, and which dependents can be reconciled or deleted next: pure functions of the immutable plan and the state of a run.
 import { checkCounts, checkNumbers, requireNumbers } from "../base/validation.js";
 import type { DependentReconciler } from "./dependent-reconciler.js";
 import type { DependentOutcome } from "./run.js";
 import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
 
-// `required`: a dependent cannot exist without the other. `optional`: it waits for the other only if that is active and not excluded. `items`: its
+// `required`: a dependent cannot exist without the other. `optional`: it only waits for the other if that is active and not excluded. `items`: its
 // items wait for the items with the same keys.
 type EdgeKind = "required" | "optional" | "items";
 
-// An edge, as one of its ends sees it; `node` is the other end.
+// An edge, as seen from one of its ends; `node` is the other end.
 interface Edge {
   readonly node: PlanNode;
   readonly kind: EdgeKind;
@@ -35,19 +35,19 @@ export type Plan = readonly PlanNode[];
 export type NodeState =
   | { readonly kind: "pending" }
   | { readonly kind: "running" }
-  /** It must not exist, and is deleted as soon as everything that depends on it is gone. */
+  /** It must not exist, and is deleted as soon as everything that depends on it has been deleted. */
   | { readonly kind: "condemned"; readonly because: string }
   | DependentOutcome;
 
-/** A dependent in a run; a list of them is in the order of the plan. */
+/** A dependent in a run. Lists of them are in the order of the plan. */
 export interface Standing {
   readonly node: PlanNode;
   readonly state: NodeState;
-  /** Whether the items of a bulk dependent are known, so that dependents with itemsDependOn can continue. */
+  /** Whether the items of a bulk dependent are known, so that dependents with `itemsDependOn` can continue. */
   readonly hasItems: boolean;
 }
 
-/** Builds the graph. Throws for unknown names, duplicates, cycles and invalid numbers, which only a hand-written definition can have. */
+/** Builds the graph. Throws for unknown names, duplicates, cycles, and invalid numbers, which only handwritten definitions can contain. */
 export function buildPlan(
   { dependents }: WorkflowDefinition,
   reconcilerOf: (dependent: DependentDefinition) => DependentReconciler,
@@ -109,14 +109,14 @@ function edgesOf(
   return [...edges, ...ofItems];
 }
 
-/** Returns the nodes at the other ends of edges of these kinds. */
+/** Returns the other ends of edges of these kinds. */
 export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): PlanNode[] {
   return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
 }
 
-/** Returns all dependents that may be reconciled or deleted now. */
+/** Returns all dependents that can be reconciled or deleted now. */
 export function nextSteps<Each extends Standing>(all: readonly Each[]): { reconcile: Each[]; delete: Each[] } {
-  // Called after every step with every node, so it creates no lists of waiting nodes.
+  // Hot path: called after every step with every node, so it builds no lists of waiting nodes.
   const steps: ReturnType<typeof nextSteps<Each>> = { reconcile: [], delete: [] };
   for (const each of all) {
     const { kind } = each.state;
@@ -131,7 +131,7 @@ function isFree(all: readonly Standing[], each: Standing): boolean {
   return edges.every(({ node, kind }) => lets[kind](all[node.index]!));
 }
 
-/** Returns what must not exist if a dependent must not, with the reasons: itself, and everything pending that depends on it. */
+/** Returns all dependents that must not exist if `one` must not, with the reasons: `one` itself, and everything pending that depends on it. */
 export function condemnedBy<Each extends Standing>(
   all: readonly Each[],
   one: Each,
@@ -139,7 +139,7 @@ export function condemnedBy<Each extends Standing>(
 ): Map<Each, string> {
   const condemned = new Map<Each, string>();
   const visit = (each: Each, reason: string): void => {
-    // A dependent that is not pending is being, or was, deleted for another reason.
+    // A dependent that is not pending has run already, or is being deleted for another reason.
     if (condemned.has(each) || (each !== one && each.state.kind !== "pending")) return;
     condemned.set(each, reason);
     const { definition, neededBy } = each.node;
@@ -150,15 +150,15 @@ export function condemnedBy<Each extends Standing>(
   return condemned;
 }
 
-// The state that a dependency must have reached before a dependent is reconciled.
+// The state that a dependency must reach before a dependent is reconciled.
 const LETS_START: { readonly [Kind in EdgeKind]: (other: Standing) => boolean } = {
   required: ({ state }) => isReady(state),
-  // An excluded dependency is deleted only after the dependents that continue without it are ready.
+  // An excluded dependency is only deleted after the dependents that continue without it are ready.
   optional: ({ state }) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
   items: ({ hasItems }) => hasItems,
 };
 
-// The state that a dependent must have reached before its dependency is deleted.
+// The state that a dependent must reach before its dependency is deleted.
 const LETS_GO: typeof LETS_START = {
   required: ({ state }) => isGone(state),
   optional: ({ state }) => isGone(state) || isReady(state),
@@ -180,7 +180,7 @@ export function isReady(state: NodeState): boolean {
   return "isReady" in state && state.isReady;
 }
 
-/** Tells whether a dependent or item is gone, or left to the garbage collector, so that its dependencies can be deleted. */
+/** Reports whether a dependent or item was deleted, or is left to the garbage collector, so that its dependencies can be deleted. */
 export function isGone(state: NodeState): boolean {
   return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }

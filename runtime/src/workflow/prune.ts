@@ -1,8 +1,8 @@
-// Deletes the objects of a primary that no dependent claims after a run: of dependents that were removed from the workflow or renamed, as
-// `kubectl apply --prune` does.
+// Prunes the objects of a primary that no dependent claims after a run, because their dependent was removed from the workflow or renamed, like
+// `kubectl apply --prune`.
 //
-// An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
-// of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
+// An object is deleted only after its successor is written and ready, and after everything that depends on the successor has run. Any object in the
+// workflow may be the successor of a removed dependent's object, so the latter stays while the workflow is not ready.
 import {
   type KubernetesObject,
   type ObjectKey,
@@ -38,51 +38,48 @@ import {
 
 const BECAUSE = "the workflow no longer has it";
 
-/** How objects are pruned; what the garbage collector deletes is not. */
+/** How objects are pruned. Objects left to the garbage collector are not. */
 type PruneDeletion = Exclude<Deletion, "garbageCollected">;
 
-/** Removes objects of a kind. */
+/** Deletes objects of a kind. */
 interface Remover {
   remove(run: DependentRun, live: Live): Promise<void>;
 }
 
-/** Finds the linked objects of one kind, of whichever dependent, and removes them. */
+/** Finds the linked objects of one kind, of any dependent, and deletes them. */
 interface KindReconciler extends Remover {
   readonly objects: {
-    /** Returns the objects that are linked to a primary and not taken, with the names of the dependents that they were written as. */
+    /** Returns the objects linked to a primary that are not taken, with the names of the dependents under which they were written. */
     leftovers(
       primary: KubernetesObject,
       isTaken: (key: ObjectKey) => boolean,
     ): readonly { readonly name: string; readonly live: KubernetesObject }[];
-    /** Returns the keys of the objects that name a primary without a proof and are not taken; once for each primary. */
+    /** Returns the keys of objects that refer to a primary without a proof and are not taken; reported once per primary. */
     takeUnproven(primary: KubernetesObject, isTaken: (key: ObjectKey) => boolean): readonly ObjectKey[];
   };
 }
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
 export interface WatchedKind extends KindInCluster {
-  /** Find the objects of all dependents, and remove them in the way that their key says. */
+  /** These find the objects of all dependents. They delete or orphan them, depending on the key. */
   readonly reconcilers: { readonly [Deletion in PruneDeletion]: KindReconciler };
 }
 
-/** The kinds in which a controller may have objects that no dependent claims. */
+/** The kinds of which a controller may have objects that no dependent claims. */
 export interface RemovedKinds {
-  /** The kinds that the dependents of all workflows have. */
+  /** The kinds of the dependents of all workflows. */
   readonly watched: readonly WatchedKind[];
-  /**
-   * Watches a kind that the workflow names as removed; undefined if it is not served. Throws if the objects that a primary may have cannot be
-   * watched now.
-   */
+  /** Watches the kind of a removed dependent; undefined if it is not served. Throws if the objects that a primary may have cannot be watched. */
   open(name: string, removed: RemovedDependent, primary: KubernetesObject): Promise<WatchedKind | undefined>;
 }
 
-/** What a workflow says about objects that no dependent claims. */
+/** The pruning settings of a workflow. */
 interface Prunable {
   readonly pruning?: boolean;
   readonly removed?: { readonly [name: string]: RemovedDependent };
 }
 
-/** What is pruned after a run. */
+/** What to prune after a run. */
 interface PruneOptions {
   readonly run: RunOptions;
   readonly result: WorkflowResult;
@@ -91,18 +88,18 @@ interface PruneOptions {
   readonly kinds: RemovedKinds;
 }
 
-/** What a run that has ended says about the objects of its primary. */
+/** What a finished run tells about the objects of its primary. */
 interface PruneFacts {
   readonly primary: KubernetesObject;
   readonly plan: Plan;
-  /** The dependents of the other workflows of the controller. */
+  /** The dependents of the controller's other workflows. */
   readonly others: readonly SeenDependent[];
   readonly claims: ReconcileNotes;
   readonly result: WorkflowResult;
   readonly removed: { readonly [name: string]: RemovedDependent };
-  /** The kinds in which every unclaimed object is pruned. In others, only those that `removed` names are. */
+  /** The kinds of which every unclaimed object is pruned. Of other kinds, only objects of dependents in `removed` are. */
   readonly searched: readonly WatchedKind[];
-  /** A cleanup claims nothing. */
+  /** In a cleanup, no object is claimed. */
   readonly isCleanup: boolean;
 }
 
@@ -110,21 +107,21 @@ interface PruneFacts {
 interface Unclaimed {
   readonly kind: WatchedKind;
   readonly live: KubernetesObject;
-  /** The name of the dependent that it was written as. */
+  /** The name of the dependent under which it was written. */
   readonly name: string;
-  /** What the workflow says about the objects of a removed dependent of this name. */
+  /** The entry in `removed` for this name. */
   readonly removal: RemovedDependent | undefined;
 }
 
 interface PruneCandidate extends Unclaimed {
-  /** The dependent that has the name now, if the object is one that it no longer claims. */
+  /** The dependent that now has the name, if it no longer claims the object. */
   readonly node: PlanNode | undefined;
   readonly reconciler: Remover;
 }
 
 type Verdict = "kept" | "removed" | "renamed" | "unhandled";
 
-/** What becomes of an unclaimed object: the first line decides that holds. */
+/** What happens to an unclaimed object: the first matching row decides. */
 const VERDICTS: readonly (readonly [Verdict, holds: (object: Unclaimed, facts: PruneFacts) => boolean])[] = [
   ["kept", ({ live }, { claims }) => claims.kept.has(live.metadata.uid)],
   ["kept", ({ removal }) => removal?.deletion === "garbageCollected"],
@@ -135,13 +132,13 @@ const VERDICTS: readonly (readonly [Verdict, holds: (object: Unclaimed, facts: P
   ["unhandled", () => true],
 ];
 
-/** The objects that are deleted together: those that a dependent of the workflow no longer claims (`node`), or all of a removed one. */
+/** Objects that are deleted together: those that a dependent of the workflow (`node`) no longer claims, or all of a removed one. */
 interface PruneStep {
   readonly name: string;
   readonly node: PlanNode | undefined;
 }
 
-/** Deletes what no dependent claims after a run, and adds that to the result; never rejects. */
+/** Prunes what no dependent claims after a run, and adds the outcomes to the result. Never rejects. */
 export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResult> {
   const { run, result, isCleanup, workflow } = options;
   const dependents = Object.entries(result.dependents);
@@ -150,12 +147,12 @@ export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResu
   const kinds = await openKinds(options, removed);
   const errors = new Map<string, unknown>();
   for (const [name, outcome] of Object.entries(removed)) if (outcome.kind === "failed") errors.set(name, outcome.error);
-  // A kind that cannot be watched may have the object that has to go first.
+  // A kind that cannot be watched may have an object that has to be deleted first.
   const blockers = [...errors.keys()];
   reportUnproven(kinds, run);
   const candidates = listCandidates(kinds, facts);
   try {
-    // They may have to stay for a while, and nobody else would clean them up if the primary went meanwhile.
+    // Candidates may have to stay for a while. Without the finalizer, nothing would clean them up if the primary were deleted in the meantime.
     if (!isCleanup && candidates.some((each) => needsFinalizer(each, facts))) await run.reconcile.ensureFinalizer?.();
   } catch (error) {
     errors.set("finalizer", error);
@@ -184,7 +181,7 @@ function factsOf({ run, result, isCleanup, workflow, kinds }: PruneOptions): Pru
   return { primary, plan, others, claims, result, removed, searched: pruning ? kinds.watched : [], isCleanup };
 }
 
-/** Returns all kinds to look into; the outcomes of removed dependents that this decides are added to `removed`. */
+/** Returns all kinds to search. Adds the outcomes of removed dependents that are decided here to `removed`. */
 async function openKinds(
   { workflow, kinds, run }: PruneOptions,
   removed: { [name: string]: DependentOutcome },
@@ -205,7 +202,7 @@ async function openKinds(
   return opened;
 }
 
-// What anyone can write proves nothing: such an object is neither read nor deleted, and a person has to look at it.
+// Any client can write an unproven link, so such an object is neither read nor deleted; a user has to check it.
 function reportUnproven(kinds: Iterable<WatchedKind>, { primary, reconcile, context }: RunOptions): void {
   for (const kind of kinds) {
     const place = placeOf(kind);
@@ -221,7 +218,7 @@ function reportUnproven(kinds: Iterable<WatchedKind>, { primary, reconcile, cont
   }
 }
 
-/** Returns the objects to prune that are linked to the primary, as they are now. */
+/** Returns the current prune candidates that are linked to the primary. */
 function listCandidates(kinds: Iterable<WatchedKind>, facts: PruneFacts): PruneCandidate[] {
   const { primary, claims, removed, isCleanup } = facts;
   const candidates = new Map<string | undefined, PruneCandidate>();
@@ -232,7 +229,7 @@ function listCandidates(kinds: Iterable<WatchedKind>, facts: PruneFacts): PruneC
       const stated = memberOf(removed, name);
       const removal = stated !== undefined && isAbout(stated, kind, live) ? stated : undefined;
       const candidate = candidateOf({ kind, live, name, removal }, facts);
-      // Two watches may show one object.
+      // Two watches may contain the same object.
       if (candidate !== undefined) candidates.set(live.metadata.uid, candidate);
     }
   }
@@ -265,12 +262,12 @@ function isAbout(
   return isThere && cluster === kind.cluster && isSameKind(resource, kind.resource);
 }
 
-/** Tells whether a dependent has the name that an object was written as, and writes objects of its kind. */
+/** Reports whether a dependent has the name under which an object was written, and writes objects of its kind. */
 function hasWritten({ definition }: SeenDependent, { name, kind }: Unclaimed): boolean {
   return hasName(definition, name) && isWritten(definition, kind);
 }
 
-/** Tells whether a dependent that has the name now did not run, and so may still claim the object. */
+/** Reports whether a dependent that now has the name has not run, so that it may still claim the object. */
 function mayBeClaimed(object: Unclaimed, { plan, others, claims, result }: PruneFacts): boolean {
   const isSilent = (each: SeenDependent) => {
     const { name } = each.definition;
@@ -280,14 +277,14 @@ function mayBeClaimed(object: Unclaimed, { plan, others, claims, result }: Prune
   return plan.some(isSilent) || others.some(isSilent);
 }
 
-/** Tells whether the primary must not go before an object is deleted or orphaned: the garbage collector does not do that. */
+/** Reports whether an object has to be deleted or orphaned before the primary is deleted, because the garbage collector does not do so. */
 function needsFinalizer({ removal, live }: PruneCandidate, { primary }: PruneFacts): boolean {
   return removal?.deletion === "orphan" || !isOwnedBy(live.metadata, primary.metadata);
 }
 
 /**
- * Returns the steps in their order: renamed dependents in reverse order of the graph, as what depends on an object goes before it; then removed
- * ones, the youngest first, as they may need what is older.
+ * Returns the steps in order: first renamed dependents in reverse topological order, so that dependents are deleted before their dependencies; then
+ * removed ones, youngest first, because they may need older ones.
  */
 function pruneOrder(candidates: readonly PruneCandidate[], facts: PruneFacts): PruneStep[] {
   const renamed = new Set(candidates.map(({ node }) => node));
@@ -304,11 +301,11 @@ interface Pruning {
   readonly run: RunOptions;
   readonly kinds: ReadonlySet<WatchedKind>;
   readonly facts: PruneFacts;
-  /** The removed dependents whose objects have to go first. */
+  /** The removed dependents whose objects have to be deleted first. */
   readonly blockers: readonly string[];
 }
 
-/** Deletes the objects of a step, unless something holds a removed dependent back. */
+/** Deletes the objects of a step, unless a removed dependent has to wait. */
 async function prune(step: PruneStep, { run, kinds, facts, blockers }: Pruning): Promise<DependentOutcome> {
   const { name, node } = step;
   const { reconcile, primary, context } = run;
@@ -342,11 +339,11 @@ function candidatesOf({ name, node }: PruneStep, kinds: Iterable<WatchedKind>, f
   if (node === undefined) return all.filter((each) => each.node === undefined && each.name === name);
   const own = all.filter((each) => each.node === node);
   if (haveAllClaimed(node.definition as KubernetesDependent, facts)) return own;
-  // Before all claims are known, only objects of items that were deleted go: the next run would delete these as the items.
+  // While not all claims are known, only delete objects of deleted items: the next run would delete these as items.
   return own.filter(({ live }) => isOfDeletedItem(live, facts.result.dependents[name]));
 }
 
-// The garbage collector acts only when the primary is gone.
+// The garbage collector only acts once the primary is deleted.
 function isLeftToCollector(
   { node, live, removal }: PruneCandidate,
   { primary, result, isCleanup }: PruneFacts,
@@ -364,7 +361,7 @@ function byAge({ live: { metadata: a } }: PruneCandidate, { live: { metadata: b 
   return compareResourceVersions(b.resourceVersion ?? "0", a.resourceVersion ?? "0");
 }
 
-// The dependents of other workflows that may claim an object under another name, and did not run to say so.
+// Dependents of other workflows that have not run, and so may claim an object under another name.
 function silentRivals(candidates: readonly PruneCandidate[], { others, claims }: PruneFacts): string[] {
   const kinds = candidates.flatMap(({ removal, kind }) => (removal === undefined ? kind : []));
   return others.flatMap(({ definition }) => {
@@ -373,7 +370,7 @@ function silentRivals(candidates: readonly PruneCandidate[], { others, claims }:
   });
 }
 
-// Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
+// Whether the successors of a dependent's objects are written and ready, and everything that depends on them has run.
 function isReplaced(node: PlanNode, { result }: PruneFacts): boolean {
   const outcomeOf = ({ definition }: PlanNode) => result.dependents[definition.name]!;
   const outcome = outcomeOf(node);
@@ -384,12 +381,12 @@ function isReplaced(node: PlanNode, { result }: PruneFacts): boolean {
   return [...seen].every((each) => hasRun(outcomeOf(each)) && !isPostponed(outcomeOf(each)));
 }
 
-/** Tells whether all dependents of a kind have claimed their objects. */
+/** Reports whether all dependents with a kind have claimed their objects. */
 function haveAllClaimed(kind: KindInCluster, { plan, claims, result, isCleanup }: PruneFacts): boolean {
   const hasClaimed = ({ definition }: PlanNode): boolean => {
     const outcome = result.dependents[definition.name];
     if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") return true;
-    // A bulk dependent may claim nothing. One of which an item is missing may claim more than it did.
+    // A bulk dependent may claim nothing. If one of its items is missing, it may claim more than it did.
     return definition.bulk === undefined ? claims.hasClaim(definition.name) : outcome !== undefined && hasRun(outcome);
   };
   return isCleanup || plan.every(hasClaimed);
@@ -400,7 +397,7 @@ function isOfDeletedItem({ metadata }: KubernetesObject, outcome: DependentOutco
   return item !== undefined && outcome?.items?.[item]?.kind === "deleted";
 }
 
-/** Tells whether a dependent writes objects of a kind. */
+/** Reports whether a dependent writes objects of a kind. */
 function isWritten(
   definition: DependentDefinition,
   { resource, cluster }: KindInCluster,
@@ -409,13 +406,13 @@ function isWritten(
   return definition.cluster === cluster && isSameKind(definition.resource, resource);
 }
 
-/** Tells whether a dependent sees the objects of a removed one, as far as its namespace and its selectors say. */
+/** Reports whether a dependent watches the objects of a removed one, according to its namespace and selectors. */
 export function seesRemoved(dependent: DependentDefinition, removed: RemovedDependent): boolean {
   const isThere = isWritten(dependent, removed) && dependent.namespace === removed.namespace;
   return isThere && dependent.labelSelector === undefined && dependent.fieldSelector === undefined;
 }
 
-// In whichever versions.
+// In any version.
 function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolean {
   return a.kind === b.kind && a.group === b.group;
 }

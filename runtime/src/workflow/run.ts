@@ -1,4 +1,4 @@
-// One run of a workflow (JOSDK WorkflowReconcileExecutor and WorkflowCleanupExecutor): starts each step as soon as its dependencies allow, and
+// One run of a workflow (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor): starts each step as soon as its dependencies allow, and
 // collects the outcomes.
 import type { PostponedWrite } from "../base/activity.js";
 import { type KubernetesObject, isTerminating, memberOf } from "../base/kubernetes-object.js";
@@ -44,22 +44,22 @@ const UNNAMED = "ref names no object for this primary";
 /** Why a dependent must not exist. */
 type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 
-/** How many steps of a workflow run at once. Default of `maxConcurrency` */
+/** The default of `maxConcurrency`. */
 export const MOST_STEPS_AT_ONCE = 50;
 
-/** A workflow as it runs, for all primaries. */
+/** A workflow that can run for any primary. */
 export interface RunnableWorkflow {
   readonly plan: Plan;
-  /** The dependents of the other workflows of the controller, which `secondary` shows as well. */
+  /** The dependents of the controller's other workflows, which are in `secondary` as well. */
   readonly others?: readonly SeenDependent[];
   /** Limits the concurrent steps of all runs of the workflow. */
   readonly slots: Semaphore;
 }
 
-/** One run of a workflow in a reconcile. */
+/** A run of a workflow in a reconcile. */
 export interface RunOptions extends RunnableWorkflow {
   readonly reconcile: Reconcile;
-  /** As functions of the user get it in this run. */
+  /** The primary as passed to user functions in this run. */
   readonly primary: KubernetesObject;
   readonly context: Context;
 }
@@ -76,8 +76,8 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
 }
 
 /**
- * Deletes objects that have to be cleaned up and that the watches do not show, because another client removed their label; in reverse order, one
- * dependent at a time. Returns whether there are any.
+ * Deletes objects that need cleanup but are not in any watch, because another client removed their label; one dependent at a time, in reverse order.
+ * Returns whether there are any.
  */
 export async function removeUnseen(options: RunOptions): Promise<boolean> {
   const { plan, primary, reconcile, others = [], context } = options;
@@ -101,7 +101,7 @@ interface Step extends Standing {
   readonly target: Target;
   /** The items of a bulk dependent. */
   bulk: BulkRun | undefined;
-  /** The run as the dependent sees it. */
+  /** The run as seen by the dependent. */
   run: Run;
   state: NodeState;
   hasItems: boolean;
@@ -140,7 +140,7 @@ class WorkflowRun {
       this.#onIdle = resolve;
       this.#advance();
     });
-    // Items that needed an undesired item may be gone by now.
+    // Items that needed an undesired item may have been deleted by now.
     for (const step of this.#steps.toReversed())
       if (step.bulk?.isUnswept === true && !signal.aborted) this.#end(step, await step.bulk.sweep());
     signal.throwIfAborted();
@@ -155,7 +155,7 @@ class WorkflowRun {
     return createWorkflowResult(outcomes);
   }
 
-  // Called after every step, so that no step waits for another one that it does not depend on.
+  // Called after every step, so that no step waits for steps that it does not depend on.
   #advance(): void {
     if (!this.#options.context.signal.aborted) {
       const next = nextSteps(this.#steps);
@@ -181,7 +181,7 @@ class WorkflowRun {
         step.bulk?.fail(new Error(outcome));
         const condemned = condemnedBy(this.#steps, step, outcome);
         for (const [each, because] of condemned) each.state = { kind: "condemned", because };
-        // An inactive dependent counts as absent: only what depends on it is deleted.
+        // An inactive dependent counts as absent: only its dependents are deleted.
         if (outcome === INACTIVE) this.#end(step, { kind: "inactive" });
       }
     } catch (error) {
@@ -189,7 +189,7 @@ class WorkflowRun {
       this.#end(step, target.failure(error));
     }
     const { kind: outcome } = step.state;
-    // Unwanted dependents are reported after their deletion.
+    // Steps of dependents that must not exist are reported after their deletion.
     if (outcome !== "condemned")
       reconcile.onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
     this.#running--;
@@ -222,14 +222,14 @@ class WorkflowRun {
     const { because } = step.state as NodeState & { readonly kind: "condemned" };
     step.state = { kind: "running" };
     const activate = (run: Run) => target.activate(run, { isDeletion: true });
-    // The object is held until the end of the cleanup, which releases it by the watch.
+    // Hold the object until the end of the cleanup, which needs the watch to release it.
     if (because === DELETED && isHeldForCleanup(target.definition)) await takeStep(target.definition, run, activate);
-    // The garbage collector acts only after the primary is gone, so waiting for it here would never end.
+    // The garbage collector only acts once the primary is deleted, so waiting for it here would never end.
     if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
       if (because === DELETED) await this.#activateInputs(step, run);
       if (!(await activate(run))) return { kind: "inactive" };
-      // Nothing may be left when the primary is deleted.
+      // Nothing may remain when the primary is deleted.
       const waiting = because === DELETED ? await target.waitForKnown(run) : undefined;
       if (waiting !== undefined) return waiting;
       return bulk === undefined ? target.delete(run, because) : undefined;
@@ -237,7 +237,7 @@ class WorkflowRun {
     return deletion.catch((error: unknown) => target.release(run, error));
   }
 
-  // Functions that run in a cleanup read the dependencies, whose watches do not run yet after a restart of the operator.
+  // Functions that run in a cleanup read dependencies, whose watches are not active after a restart of the operator.
   async #activateInputs({ node }: Step, run: Run): Promise<void> {
     const inputs = new Set(node.needs);
     for (const { node } of inputs) for (const edge of node.needs) inputs.add(edge);
@@ -245,7 +245,7 @@ class WorkflowRun {
     await Promise.all(targets.map((target) => target.activate(run, { isDeletion: true })));
   }
 
-  // Dependents with itemsDependOn continue as soon as the items are known.
+  // Dependents with `itemsDependOn` continue as soon as the items are known.
   #goOn(step: Step): void {
     step.hasItems = true;
     this.#advance();
@@ -255,7 +255,7 @@ class WorkflowRun {
     step.state = step.target.withConditions(outcome);
   }
 
-  // A dependent that continues without an optional dependency does not see it in `secondary`, though it may still exist.
+  // If a dependent continues without an optional dependency, it does not see it in `secondary`, even if it still exists.
   #hideMissing(step: Step): void {
     const optional = endsOf(step.node.needs, "optional").map((each) => this.#steps[each.index]!);
     const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
@@ -266,32 +266,32 @@ class WorkflowRun {
   }
 }
 
-/** A dependent that `secondary` shows; `wanted` tells which of several objects. */
+/** A dependent in `secondary`. `wanted` selects one of several objects. */
 export interface SeenDependent {
   readonly definition: DependentDefinition;
   readonly reconciler: DependentReconciler;
   readonly wanted?: Wanted | undefined;
 }
 
-/** What `secondary` shows. */
+/** What `secondary` contains. */
 interface SecondaryFacts {
   readonly primary: KubernetesObject;
   readonly dependents: readonly SeenDependent[];
-  /** The event sources of the user. */
+  /** The user's event sources. */
   readonly sources?: SecondarySources | undefined;
-  /** Objects that the watches do not show. */
+  /** Objects that are not in any watch. */
   readonly discovered?: DiscoveredObjects | undefined;
 }
 
 interface SecondaryOptions {
   readonly hidden?: readonly SeenDependent[];
-  /** Whether the last states of deleted objects are left out while the primary is being deleted. */
+  /** Whether to exclude the last states of deleted objects while the primary is being deleted. */
   readonly isPresent?: boolean;
 }
 
 /**
- * Creates `secondary`: the live objects of dependents and of event sources by name, which are looked up on access. While the primary is being
- * deleted, an object that another client deleted is shown in its last state, as the cleanup may need it.
+ * Creates `secondary`: the live objects of dependents and event sources by name, looked up on access. While the primary is being deleted, an object
+ * that another client deleted is included in its last state, because the cleanup may need it.
  */
 export function createSecondary(
   { primary, dependents, sources, discovered }: SecondaryFacts,
@@ -323,41 +323,41 @@ function visibleOf(
   return itemsOf([...lastSeen, ...reconciler.findItems(run)]);
 }
 
-/** Returns the items sorted by key. A later entry replaces an earlier one, such as the last state of an item that exists again. */
+/** Returns the items sorted by key. Later entries replace earlier ones: an existing item replaces its last state. */
 function itemsOf(entries: readonly (readonly [string, Live])[]): object {
   const byKey = new Map(entries.map(([key, { object }]) => [key, object]));
   return Object.freeze(Object.fromEntries([...byKey.keys()].sort().map((key) => [key, byKey.get(key)])));
 }
 
-/** What one condition said; `detail` is what it found besides whether it holds. */
+/** The result of a condition. `detail` is additional information that the condition returned. */
 export interface ConditionOutcome<Detail = never> {
   readonly isMet: boolean;
   readonly detail?: Detail;
 }
 
-/** The types of the details of the conditions of one dependent. */
+/** The types of condition details of one dependent. */
 export type ConditionDetails = { readonly [Name in keyof Conditions]-?: unknown };
 
-/** The types of the details of the conditions of a workflow, by the name of the dependent. */
+/** The types of condition details of a workflow, by dependent. */
 interface WorkflowDetails {
   readonly [dependent: string]: ConditionDetails;
 }
 
-/** The results of the conditions of a dependent that were asked. */
+/** The results of the evaluated conditions of a dependent. */
 export type ConditionResults<Details = ConditionDetails> = {
   readonly [Name in keyof Conditions]?: ConditionOutcome<Name extends keyof Details ? Details[Name] : never>;
 };
 
-/** What a run did with a dependent or with an item of one, or why it did nothing. */
+/** What a run did with a dependent or an item of it, or why it did nothing. */
 export type DependentOutcome<Details = ConditionDetails> = {
-  /** Absent if none was asked. */
+  /** Absent if no condition was evaluated. */
   readonly conditions?: ConditionResults<Details>;
-  /** What became of each item of a bulk dependent, by its key. */
+  /** The outcomes of the items of a bulk dependent, by key. */
   readonly items?: { readonly [key: string]: DependentOutcome<Details> };
-  /** Whether it is as desired and its readyPostcondition holds; absent if it does not exist, waits or failed. */
+  /** Whether it is up to date and its readyPostcondition is met; absent if it does not exist, waits, or failed. */
   readonly isReady?: boolean;
 } &
-  /** `postponed`: it is not as desired, and is left so for a while because it is written over and over. */
+  /** `postponed`: the object differs from the desired one, and its write is postponed because of a write loop. */
   (
     | {
         readonly kind: "created" | "updated" | "unchanged";
@@ -365,24 +365,24 @@ export type DependentOutcome<Details = ConditionDetails> = {
         readonly postponed?: PostponedWrite;
       }
     /**
-     * Other dependents are not ready yet; an item of a bulk dependent is named `dependent[key]`. A read-only dependent without an object waits
-     * for itself. `because` says what else it waits for, such as a watch or the end of a Job; `isHeld`: its own object is being deleted, and has to be
-     * gone first.
+     * Waits for other dependents that are not ready; an item of a bulk dependent is written as `dependent[key]`. A read-only dependent without an
+     * object waits for itself. `because` describes what else it waits for, such as a watch or the end of a Job. `isHeld`: its own object is being
+     * deleted, and has to be deleted first.
      */
     | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string; readonly isHeld?: true }
     /**
-     * It must not exist: its own precondition, or that of something it depends on, does not hold. `isGone`: what it depends on can be deleted.
-     * `isHeld`: a finalizer or a grace period keeps its object for now.
+     * It must not exist, because a precondition of it or of one of its dependencies is false. `isGone`: its dependencies can be deleted. `isHeld`: a
+     * finalizer or a grace period delays the deletion of its object.
      */
     | { readonly kind: "deleted"; readonly isGone: boolean; readonly isHeld?: true; readonly because: string }
-    /** Its activation condition does not hold. */
+    /** Its activation condition is false. */
     | { readonly kind: "inactive" }
-    /** It was left: to Kubernetes' garbage collector during a cleanup, or because it is to be orphaned. */
+    /** It was left: to the garbage collector during a cleanup, or because it is orphaned. */
     | { readonly kind: "left" }
     | { readonly kind: "failed"; readonly error: unknown }
   );
 
-/** The expected type of a detail: the answer of `typeof`, or a class. */
+/** The expected type of a detail: a result of `typeof`, or a class. */
 export type DetailType<Detail> = Detail extends string
   ? "string"
   : Detail extends number
@@ -391,10 +391,10 @@ export type DetailType<Detail> = Detail extends string
       ? "boolean"
       : "object" | (abstract new (...args: never) => Detail);
 
-/** Thrown when dependents failed. Its parts are their errors, of a bulk dependent those of its items; the message has them all. */
+/** Thrown if dependents failed. `errors` has their errors, for a bulk dependent those of its items; the message contains all of them. */
 export class WorkflowError extends AggregateError {
   override readonly name = "WorkflowError";
-  /** The errors by the names of the dependents. */
+  /** The errors by dependent. */
   readonly byName: ReadonlyMap<string, unknown>;
 
   constructor(errors: readonly unknown[], message: string, byName: ReadonlyMap<string, unknown> = new Map()) {
@@ -403,32 +403,32 @@ export class WorkflowError extends AggregateError {
   }
 }
 
-/** What became of all dependents in one run of a workflow; `Details` has the types of what their conditions found. */
+/** The outcomes of all dependents in one run of a workflow. `Details` has the types of their condition details. */
 export interface WorkflowResult<Name extends string = string, Details = WorkflowDetails> {
   readonly dependents: {
     readonly [name in Name]: DependentOutcome<name extends keyof Details ? Details[name] : Record<never, never>>;
   };
-  /** What became of the dependents that the workflow no longer has; absent if nothing is left of them. */
+  /** The outcomes of dependents that are in `removed`, or unclaimed for another reason; absent if nothing is left of them. */
   readonly removed?: { readonly [name: string]: DependentOutcome };
-  /** Whether every dependent that should exist is as desired and ready, and every other is gone; of a cleanup, whether all are gone. */
+  /** Whether every dependent that should exist is up to date and ready, and all others are deleted; for a cleanup, whether all are deleted. */
   readonly isReady: boolean;
-  /** The errors of the dependents that failed. */
+  /** The errors of failed dependents, by name. */
   readonly errors: ReadonlyMap<string, unknown>;
-  /** The dependents that are as desired now, ready or not. */
+  /** The dependents whose objects exist as desired, ready or not, including those with a postponed write. */
   readonly reconciled: readonly Name[];
-  /** The dependents that are not ready or not gone, failed, wait, or were never reached. */
+  /** The dependents that are not ready, not deleted yet, failed, waiting, or were not reached. */
   readonly notReady: readonly Name[];
-  /** The dependents that something holds back. */
+  /** The dependents that are waiting. */
   readonly waiting: readonly Name[];
-  /** The dependents that must not exist and were deleted, gone or not. */
+  /** The dependents that must not exist and whose deletion was requested, completed or not. */
   readonly deleted: readonly Name[];
-  /** Those of `deleted` whose deletePostcondition does not hold yet. */
+  /** Those in `deleted` whose deletePostcondition is not met yet. */
   readonly remaining: readonly Name[];
-  /** All errors in one, as it is thrown unless `exceptions` is "result"; undefined if nothing failed. */
+  /** All errors as one, which is thrown unless `exceptions` is "result"; undefined if nothing failed. */
   readonly error: WorkflowError | undefined;
   /**
-   * Returns the detail of a condition; undefined if it was not asked, or gave none. Throws if there is no such dependent or item, and if the
-   * detail is not of the `type` that is given.
+   * Returns the detail of a condition; undefined if the condition was not evaluated or returned none. Throws if the dependent or item does not exist,
+   * or if the detail does not have the given `type`.
    */
   detailOf<Detail = unknown>(
     name: Name,
@@ -437,14 +437,14 @@ export interface WorkflowResult<Name extends string = string, Details = Workflow
   ): Detail | undefined;
 }
 
-/** The item of a detail, and the type that it should have. */
+/** Selects the item of a detail, and checks its type. */
 export interface DetailOptions<Detail> {
   /** The key of the item of a bulk dependent. */
   readonly item?: string;
   readonly type?: DetailType<Detail>;
 }
 
-/** Creates the result of a run from what became of each dependent, and of things besides. */
+/** Creates the result of a run from the outcomes of the dependents and from additional outcomes. */
 export function createWorkflowResult(
   outcomes: readonly (readonly [name: string, DependentOutcome])[],
   more: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
@@ -472,7 +472,7 @@ export function createWorkflowResult(
 }
 
 function errorOf(errors: WorkflowResult["errors"], dependents: WorkflowResult["dependents"]): WorkflowError {
-  // Each failed item is a part of its own: what fails for good in one may go away in another.
+  // One error per failed item, because some items may be worth a retry when others are not.
   const parts = [...errors].flatMap(([name, error]) => {
     const items = Object.values(dependents[name]?.items ?? {});
     const failures = items.flatMap((item) => (item.kind === "failed" ? [item.error] : []));
@@ -501,7 +501,7 @@ function detailIn<Detail>(
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
-// What counts as done, of a dependent or of one item; a bulk dependent is done when all of its items are as well.
+// Criteria for the outcome of a dependent or item. A bulk dependent meets one only if all of its items do.
 const DONE = {
   settled: (each: DependentOutcome) =>
     (isGone(each) && !("isHeld" in each)) || (isReady(each) && !("postponed" in each)),
@@ -513,22 +513,22 @@ const DONE = {
     ("isReady" in each && Object.keys(each.items ?? {}).length > 0),
 };
 
-/** Tells whether nothing is left to do or to wait for. */
+/** Reports whether nothing is left to do or to wait for. */
 export function isSettled(outcome: DependentOutcome): boolean {
   return isAllDone(outcome, DONE.settled);
 }
 
-/** Tells whether a dependent has neither failed nor waits. */
+/** Reports whether a dependent has neither failed nor waits. */
 export function hasRun(outcome: DependentOutcome): boolean {
   return isAllDone(outcome, DONE.run);
 }
 
-/** Tells whether a write of a dependent is postponed. */
+/** Reports whether a write of a dependent is postponed. */
 export function isPostponed(outcome: DependentOutcome): boolean {
   return !isAllDone(outcome, DONE.written);
 }
 
-/** Tells whether a cleanup has nothing left to delete. */
+/** Reports whether a cleanup has nothing left to delete. */
 export function isNothingLeft(outcome: DependentOutcome): boolean {
   return isAllDone(outcome, DONE.cleanedUp);
 }
@@ -538,33 +538,37 @@ function isAllDone(outcome: DependentOutcome, isDone: (each: DependentOutcome) =
   return isDone(outcome) && (items === undefined || Object.values(items).every((item) => isAllDone(item, isDone)));
 }
 
-/** Runs a workflow from within a reconcile or a cleanup, in which a second call of a function returns the result of the first. */
+/** Runs a workflow within a reconcile or cleanup. A second call of a function returns the result of the first. */
 export interface WorkflowInvocation<Name extends string = string, Details = WorkflowDetails> {
-  /** Creates, updates and deletes as the workflow says; throws a WorkflowError if dependents failed, unless `exceptions` is "result". */
+  /**
+   * Creates, updates, and deletes dependents according to the workflow. Throws a WorkflowError if dependents failed, unless `exceptions` is "result".
+   */
   reconcile(): Promise<WorkflowResult<Name, Details>>;
-  /** Deletes the dependents in reverse order, but for what the garbage collector deletes after the primary; throws as `reconcile` does. */
+  /** Deletes the dependents in reverse order, except for those that the garbage collector deletes after the primary. Throws like `reconcile`. */
   cleanup(): Promise<WorkflowResult<Name, Details>>;
 }
 
 declare const resultTypes: unique symbol;
 
-/** A workflow with the types of its result: the names of its dependents, and the details of their conditions. */
+/** A workflow with the types of its result: the names of its dependents, and their condition details. */
 export interface TypedWorkflow<Name extends string = string, Details = WorkflowDetails> extends WorkflowDefinition {
-  /** Never set: it only carries the types. */
+  /** Never set; it only carries the types. */
   readonly [resultTypes]?: { readonly name: Name; readonly details: Details };
 }
 
-/** The workflows of a controller besides its own, of which none runs by itself. */
+/** The controller's additional workflows, which only run when they are invoked. */
 export interface OtherWorkflows {
-  /** Finds a workflow by its definition; the result has the names and types of its dependents. Throws if the controller was not given it. */
+  /**
+   * Finds a workflow by its definition. The result has the names and types of its dependents. Throws if the controller does not have the workflow.
+   */
   get<Name extends string = string, Details = WorkflowDetails>(
     workflow: TypedWorkflow<Name, Details>,
   ): WorkflowInvocation<Name, Details>;
-  /** Finds a workflow by its name; throws if the controller has none of this name. */
+  /** Finds a workflow by name. Throws if there is none with this name. */
   get(name: string): WorkflowInvocation;
 }
 
-/** What a condition finds besides whether it holds, from the type of its function; never if that is all. */
+/** The type of a condition's detail, derived from its function; `never` if it has none. */
 export type DetailOf<Function> = Function extends (...args: never) => infer Result
   ? Awaited<Result> extends infer Found
     ? Found extends { readonly isMet: boolean; readonly detail: infer Detail }
@@ -573,7 +577,7 @@ export type DetailOf<Function> = Function extends (...args: never) => infer Resu
     : never
   : never;
 
-/** Writes what a run did with a dependent, and which conditions it asked, at level debug. */
+/** Logs the outcome of a dependent and its evaluated conditions at debug level. */
 function logOutcome(logger: Logger, dependent: string, outcome: DependentOutcome): void {
   const { kind, conditions = {}, items } = outcome;
   const asked = metConditionsOf(conditions);

@@ -1,5 +1,5 @@
-// One node of a run (NodeExecutor in JOSDK): reconciles or deletes one object, of a dependent or of an item of a bulk dependent. A step has a slot
-// of the controller, a time limit and retries. `run.ts` decides when it begins.
+// A step of a run (JOSDK's NodeExecutor): reconciles or deletes one object of a dependent, or of an item of a bulk dependent. A step has a slot, a
+// timeout, and retries. `run.ts` decides when it starts.
 import { RetryAfterError, findError } from "../base/errors.js";
 import {
   type Defined,
@@ -46,7 +46,7 @@ import {
 const MAX_ATTEMPTS = 3;
 const TRY_AGAIN_AFTER_MS = 1_000;
 
-/** The state of one object of a dependent in one run. It survives retries, which do not repeat what succeeded. */
+/** The state of one object of a dependent in one run. Retries keep it, so that they do not repeat what succeeded. */
 export class Target {
   readonly definition: DependentDefinition;
   readonly reconciler: DependentReconciler;
@@ -58,7 +58,7 @@ export class Target {
   readonly #items: LiveItems | undefined;
   #written: ReachedWrite | undefined;
   #attempts = 0;
-  /** Whether the evaluation of a condition has begun and not returned. */
+  /** Whether a condition is being evaluated, or its evaluation has failed. */
   #isAsking = false;
   #isDeleted = false;
 
@@ -73,8 +73,8 @@ export class Target {
   }
 
   /**
-   * Tells whether the dependent is active, and starts or stops its watch accordingly. While the primary is being deleted, the condition is not
-   * evaluated for a deletion: an object that was created has to be deleted, whatever the condition returns by now.
+   * Reports whether the dependent is active, and starts or stops its watch accordingly. If the primary is being deleted, a deletion does not evaluate
+   * the condition: an object that was created has to be deleted, whatever the condition returns now.
    */
   async activate(run: Run, { isDeletion = false } = {}): Promise<boolean> {
     const { activationCondition, name } = this.definition;
@@ -85,14 +85,14 @@ export class Target {
     const isActive = await (isOver && isDeletion ? this.#isServed(run) : this.ask("activationCondition", run));
     if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
     else {
-      // Objects that are held for the cleanup stay held until then.
+      // Held objects stay held until the cleanup.
       if (isDeletion || !isOver) await this.#releaseInactive(run);
       await source.deactivate(key);
     }
     return isActive;
   }
 
-  /** Adds the finalizer to the primary if there is, or may be, something to clean up. */
+  /** Adds the finalizer to the primary if there is, or may be, anything to clean up. */
   async guardCleanup(run: Run): Promise<void> {
     if (needsCleanup(this.definition) && mayHaveAny(this.reconciler, run.primary))
       await run.reconcile.ensureFinalizer?.();
@@ -103,7 +103,7 @@ export class Target {
     if (isHeldForCleanup(this.definition)) await this.reconciler.holds?.releaseAll(run, new Set());
   }
 
-  /** Evaluates a condition, once in a run. An absent condition is met. */
+  /** Evaluates a condition, at most once per run. An absent condition is met. */
   async ask(name: keyof Conditions, run: Run): Promise<boolean> {
     const { definition, conditions } = this;
     const condition: Condition<never, never> | undefined = definition[name];
@@ -139,14 +139,14 @@ export class Target {
     };
   }
 
-  // A condition that can no longer be evaluated, because an object that it reads is gone, is met as soon as its own object is gone.
+  // A condition that cannot be evaluated any more, because an object that it reads was deleted, is met once its own object is deleted.
   async #askWithoutInputs(
     run: Run,
     args: ConditionArguments<object, object>,
     ask: (args: ConditionArguments<object, object>) => Promise<ConditionResult>,
   ): Promise<ConditionResult> {
     const { definition, reconciler } = this;
-    // The operator does not delete the object, so the wait may never end: report the error.
+    // The operator does not delete the object, so the wait might never end: report the error.
     if (!reconciler.capabilities.remove) return ask(args);
     const reads = new InputReads(definition.name);
     let result: ConditionResult | undefined;
@@ -168,7 +168,7 @@ export class Target {
     return { isMet: true };
   }
 
-  /** Tells whether the object is gone, also according to the lookup that precedes each deletion. */
+  /** Reports whether the object is deleted, including objects found by the lookup before each deletion. */
   #isConfirmedGone(run: Run): boolean {
     const { reconciler, definition, item } = this;
     if (definition.bulk !== undefined && item === undefined) return reconciler.findItems(run).size === 0;
@@ -184,7 +184,7 @@ export class Target {
     );
   }
 
-  /** Calls `desired`, unless nothing is written or it was called before. */
+  /** Calls `desired`, unless nothing is written or it has been called already. */
   async desire(run: Run): Promise<void> {
     const { definition } = this;
     const { desired, name } = definition;
@@ -197,7 +197,7 @@ export class Target {
     this.desired = { object, seen: reads?.versions };
   }
 
-  /** Returns an outcome that waits if the namespace of a desired object has no synced watch. */
+  /** Returns a waiting outcome if the namespace of a desired object has no synced watch. */
   async waitForKnown(run: Run): Promise<DependentOutcome | undefined> {
     if (this.reconciler.isPartlyUnknown?.(run) !== true) return undefined;
     await this.desire(run);
@@ -205,7 +205,7 @@ export class Target {
     return because === undefined ? undefined : { kind: "waiting", for: [], because };
   }
 
-  /** Forgets all results, to restart the step. Throws a RetryAfterError after too many attempts. */
+  /** Drops all results, to restart the step. Throws a RetryAfterError after too many attempts. */
   restart(run: Run): void {
     const { definition, conditions } = this;
     if (++this.#attempts >= MAX_ATTEMPTS) {
@@ -216,14 +216,14 @@ export class Target {
         TRY_AGAIN_AFTER_MS,
       );
     }
-    // The watch continues while the activation condition is evaluated again.
+    // The watch stays active while the activation condition is evaluated again.
     for (const name of Object.keys(conditions)) delete conditions[name as keyof Conditions];
     this.desired = this.wanted = this.#written = undefined;
   }
 
   /**
-   * Writes the object and evaluates the readyPostcondition. Returns `unseen` if `desired` has not read the object that exists: it is noted for
-   * the next attempt.
+   * Writes the object and evaluates the readyPostcondition. Returns `unseen` if `desired` has not read the existing object, which is recorded for the
+   * next attempt.
    */
   async reconcile(run: Run): Promise<DependentOutcome | "unseen"> {
     const { reconciler, definition, item } = this;
@@ -241,7 +241,7 @@ export class Target {
         run.reconcile.notes.discovered.add({ dependent: definition.name, item }, written);
         return "unseen";
       }
-      // A postponed write includes the finalizer.
+      // A postponed write includes the hold finalizer.
       if (written.kind !== "absent" && written.kind !== "postponed") await this.#hold(run);
       switch (written.kind) {
         case "terminating":
@@ -260,7 +260,7 @@ export class Target {
     else await this.#hold(run);
     const { isReady } = await this.#judge(run, wanted);
     const written = this.#written ?? UNCHANGED;
-    // Dependents do not wait for a postponed write.
+    // A postponed write does not block dependents.
     return written.kind === "postponed"
       ? { kind: "unchanged", isReady, postponed: written.postponed }
       : { kind: written.kind, isReady };
@@ -277,7 +277,7 @@ export class Target {
     return { isReady, hasEnded: (await this.reconciler.remember?.(run, wanted!, made, isReady)) === true };
   }
 
-  // The object is gone, so its readyPostcondition is not evaluated.
+  // The object was deleted, so its readyPostcondition is not evaluated again.
   #end({ isReady: isMet, detail }: EndedObject): DependentOutcome {
     if (this.definition.readyPostcondition !== undefined)
       this.conditions.readyPostcondition = detail === undefined ? { isMet } : { isMet, detail: detail as never };
@@ -292,7 +292,9 @@ export class Target {
     await this.reconciler.holds?.hold(run, live);
   }
 
-  /** Deletes the object, unless its reconciler never does, and evaluates the deletePostcondition. `known` is the live object, if the caller has it. */
+  /**
+   * Deletes the object, unless its reconciler never does, and evaluates the deletePostcondition. `known` is the live object, if the caller has it.
+   */
   async delete(run: Run, because: string, known?: Live): Promise<DependentOutcome> {
     const { reconciler } = this;
     const isRemoved = reconciler.capabilities.remove;
@@ -304,13 +306,13 @@ export class Target {
     run.context.signal.throwIfAborted();
     const isGone = await this.ask("deletePostcondition", run);
     if (!isRemoved && isGone) return { kind: "left" };
-    // A primary that is being deleted is not kept by it.
+    // A terminating object does not delay the deletion of its primary.
     const isAwaited = live !== undefined && !isTerminating(run.primary);
     const isHeld = isAwaited && reconciler.isHeld?.(live) === true;
     return { kind: "deleted", isGone, because, ...(isHeld && { isHeld }) };
   }
 
-  /** Returns the outcome of a failed deletion if the reconciler leaves the object. Throws the error otherwise. */
+  /** Returns the outcome of a failed deletion if the reconciler leaves the object. Otherwise rethrows the error. */
   release(run: Run, error: unknown): DependentOutcome {
     const { reconciler, item } = this;
     const mayRelease = !this.#isAsking && !this.#isDeleted && !run.context.signal.aborted;
@@ -324,7 +326,7 @@ export class Target {
     return Object.keys(conditions).length === 0 ? outcome : { ...outcome, conditions };
   }
 
-  /** Returns a failed outcome, whose error names the dependent and the item. */
+  /** Returns a failed outcome. Its error message contains the dependent and the item. */
   failure(error: unknown): DependentOutcome {
     const which = this.item === undefined ? "" : `, item "${this.item}"`;
     const message = `dependent "${this.definition.name}"${which}: ${messageOf(error)}`;
@@ -343,7 +345,7 @@ export class Target {
     }
   }
 
-  /** Discovers objects that the watch does not show, before a deletion. */
+  /** Before a deletion, discovers objects that are not in any watch. */
   async discover(run: Run, options?: { readonly isConfirming?: boolean }): Promise<void> {
     await this.reconciler.discover?.(run, () => this.desire(run).then(() => this.desired?.object), options);
   }
@@ -355,7 +357,7 @@ export class Target {
   }
 }
 
-/** Tells whether there may be anything to clean up before a primary is deleted. If it cannot be fetched, there may be. */
+/** Reports whether there may be anything to clean up before a primary is deleted. True if that cannot be determined. */
 export function mayHaveAny(reconciler: DependentReconciler, primary: KubernetesObject): boolean {
   try {
     return reconciler.hasAny?.(primary) === true;
@@ -366,7 +368,7 @@ export function mayHaveAny(reconciler: DependentReconciler, primary: KubernetesO
 
 type ConditionResult = NonNullable<ConditionResults[keyof Conditions]>;
 
-// A precondition without a `return` would delete the dependent.
+// Strict, because a precondition that forgets to `return` would delete the dependent.
 function checkResult(name: keyof Conditions, returned: unknown): ConditionResult {
   if (typeof returned === "boolean") return { isMet: returned };
   const { isMet, detail } = Object(returned) as { isMet?: unknown; detail?: never };
@@ -375,28 +377,31 @@ function checkResult(name: keyof Conditions, returned: unknown): ConditionResult
   throw new TypeError(`its ${name} returned ${found} instead of true, false or { isMet, detail }`);
 }
 
-/** Limits how many steps run at once. */
+/** Limits concurrent steps. */
 export interface Slots {
   /** Returns a promise if no slot is free. */
   acquire(signal?: AbortSignal): Promise<void> | undefined;
   release(): void;
 }
 
-/** A run, as a step sees it. When a step times out, the signal of its context is aborted and `track` throws. */
+/** A run as seen by a step. When a step times out, the signal of its context is aborted and `track` throws. */
 export interface Run extends DependentRun {
   /** `secondary` without the last states of deleted objects, for conditions. Absent unless the primary is being deleted. */
   readonly present?: object | undefined;
   readonly track: CallUser;
-  /** A step takes one slot of each: of its bulk dependent first, then of the workflow. */
+  /** A step takes one slot of each: first of its bulk dependent, then of the workflow. */
   readonly slots: readonly Slots[];
 }
 
-/** Thrown by a step that took longer than its `timeoutMs`. */
+/** Thrown by a step that exceeded its `timeoutMs`. */
 class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
-/** Runs a step with retries. Rejects with the error of the last attempt, or with a TimeoutError; `body` may still be running then, to no effect. */
+/**
+ * Runs a step with retries. Rejects with the error of the last attempt, or with a TimeoutError; in the latter case `body` may continue, but its
+ * result is dropped.
+ */
 export async function takeStep<Result>(
   { timeoutMs, retry }: NodeDefinition,
   run: Run,
@@ -457,13 +462,13 @@ function delayMsOf(
 
 /** Aborts a step after its `timeoutMs`. */
 class StepTimeout {
-  /** The run as the step sees it. */
+  /** The run as seen by the step. */
   readonly step: Run;
   readonly #timeoutMs: number;
   readonly #run: Run;
   readonly #controller = new AbortController();
   #cancel: (() => void) | undefined;
-  /** The function of the user that the step waits for. */
+  /** The user function that the step waits for. */
   #awaited: string | undefined;
   readonly #onGivenUp = (): void => this.#controller.abort(this.#run.context.signal.reason);
 
@@ -482,14 +487,14 @@ class StepTimeout {
     };
   }
 
-  /** Starts the time with the first attempt, as waiting for a slot does not count. */
+  /** Starts the timeout with the first attempt: the wait for a slot does not count. */
   begin(): void {
     this.#cancel ??= clockOf(this.#run).schedule(this.#timeoutMs, () => this.#onTimeout());
   }
 
   end(): void {
     this.#cancel?.();
-    // The signal lives as long as the controller, so a listener would leak.
+    // The signal outlives the step, so the listener would leak.
     this.#run.context.signal.removeEventListener("abort", this.#onGivenUp);
   }
 
@@ -508,13 +513,13 @@ class StepTimeout {
   }
 }
 
-// An error with its own retry time is for the reconcile: a step does not wait for that long.
+// An error with its own retry interval is handled by the reconcile: a step does not wait that long.
 function isFinalError(error: unknown): boolean {
   return ["TerminalError", "RetryAfterError", "BlockedError"].some((name) => findError(error, name) !== undefined);
 }
 
-// Records what a function of the user reads of `secondary` and by the lookups of the context. `desired` must not replace an object in another
-// version than the one that it read, and a condition of a cleanup may fail because an object that it reads is gone.
+// Records what a user function reads through `secondary` and the lookups of the context. `desired` must not replace an object in another version than
+// it has read, and a condition in a cleanup may fail because an object that it reads was deleted.
 
 type Arguments = DependentArguments<KubernetesObject, object>;
 type Lookup = (type: Defined | string, options?: never) => unknown;
@@ -522,11 +527,11 @@ type Lookup = (type: Defined | string, options?: never) => unknown;
 interface ReadObserver {
   /** `found` is the value of a member of `secondary`. */
   onMember(name: string, found: unknown): void;
-  /** `found` is what `context.secondary` or `context.secondaries` returned. */
+  /** `found` is the result of `context.secondary` or `context.secondaries`. */
   onLookup(type: Defined | string, found: unknown): void;
 }
 
-/** Returns an object whose members are what `see` makes of them. Members that are created on demand stay so. */
+/** Returns a proxy whose members are mapped by `see`. Lazily computed members stay lazy. */
 function intercept<Target extends object>(
   target: Target,
   see: (member: string | symbol, value: unknown) => unknown,
@@ -570,7 +575,7 @@ class LiveReads implements ReadObserver {
     this.#dependent = dependent;
   }
 
-  /** Undefined as long as nothing was read. */
+  /** Undefined if nothing was read. */
   get versions(): SeenVersions | undefined {
     return this.#hasRead ? this.#versions : undefined;
   }
@@ -597,7 +602,7 @@ class LiveReads implements ReadObserver {
   }
 }
 
-/** The objects of other dependents and event sources that one call of a condition reads. */
+/** The objects of other dependents and event sources that one evaluation of a condition reads. */
 class InputReads implements ReadObserver {
   readonly #dependent: string;
   /** What was read, and whether it was missing. */
@@ -607,12 +612,12 @@ class InputReads implements ReadObserver {
     this.#dependent = dependent;
   }
 
-  /** Whether something that was read is gone. */
+  /** Whether anything that was read is missing. */
   get lacksAny(): boolean {
     return [...this.#reads.values()].includes(true);
   }
 
-  /** Whether something was read, and all of that is gone. */
+  /** Whether anything was read, and all of it is missing. */
   get lacksAll(): boolean {
     return this.#reads.size > 0 && ![...this.#reads.values()].includes(false);
   }
