@@ -72,7 +72,7 @@ export class ApplyMatcher {
     return this.mutations.isKnown(write, () => mutationOf(desired, live, applied));
   }
 
-  /** Learns from the answer to an apply whether, and how, the API server mutated the object. */
+  /** Learns from the response to an apply whether and how the API server mutated the object. */
   learn(write: Write, answer: DecodedResource): void {
     const { verb, desired, target } = write;
     const { definition } = target;

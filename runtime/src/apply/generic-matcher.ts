@@ -43,7 +43,7 @@ const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "s
 
 /**
  * Creates a matcher that ignores additional fields of the live object, such as server-side defaults and fields of other clients. Compares labels,
- * annotations, and desired finalizers and owner references (unlike the one of JOSDK, which ignores a change of only these), but not the status.
+ * annotations and, unlike JOSDK, desired finalizers and owner references, but not the status.
  */
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},

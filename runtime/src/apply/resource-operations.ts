@@ -41,7 +41,7 @@ import {
   withBody,
 } from "./write.js";
 
-/** An event source as it is looked for to write through it. */
+/** The properties of an event source that are needed to write through it. */
 interface NamedSource {
   readonly name: string;
   readonly type?: ResourceDefinition | string | undefined;
@@ -56,30 +56,30 @@ interface NamedSources {
 }
 
 interface ResourceOperationsOptions {
-  /** The sender of the controller, which makes its other writes as well. */
+  /** The sender of the controller, which also sends its other writes. */
   readonly sender: Sender;
   readonly primary: WriteTarget;
   readonly finalizer: string;
-  /** The types of the conditions that the runtime keeps in the status of primaries. */
+  /** The types of the conditions that the runtime manages in the status of primaries. */
   readonly conditionTypes?: ReadonlySet<string> | undefined;
   readonly sources: NamedSources;
   readonly logger: Logger;
 }
 
-/** Which finalizer is meant, and what is made of the event. Default: the finalizer of the controller */
+/** Options of finalizer writes. Default: the finalizer of the controller */
 export interface FinalizerOptions {
   readonly finalizer?: string;
   readonly mode?: "matchAndFilter" | "cacheOnly";
 }
 
 /**
- * Writes what a controller watches so that its next read sees it, and so that the event of a write causes no reconcile (JOSDK
- * ResourceOperations). For anything else there is `context.client`.
+ * Writes watched objects so that the next read of the controller returns the new state and the event of the write triggers no reconcile
+ * (ResourceOperations in JOSDK). Use `context.client` for other objects.
  */
 export class ResourceOperations {
   readonly #options: ResourceOperationsOptions;
   readonly #cause: WriteCause | undefined;
-  /** The kinds of which the log says that several event sources watch them. */
+  /** The kinds for which a warning about several event sources was logged. */
   readonly #warned: Set<string>;
 
   constructor(options: ResourceOperationsOptions, cause?: WriteCause, warned = new Set<string>()) {
@@ -88,14 +88,14 @@ export class ResourceOperations {
     this.#warned = warned;
   }
 
-  /** Returns the same operations for one reconcile, which cancels them when it is given up. */
+  /** Returns the operations for one reconcile. They are aborted together with the reconcile. */
   within(cause: WriteCause): ResourceOperations {
     return new ResourceOperations(this.#options, cause, this.#warned);
   }
 
   /**
-   * Writes the objects of a kind that the controller watches: its primaries, or through the event source of that name, or else through the
-   * first one of the kind. Throws if there is none.
+   * Returns the operations for a watched kind: the primaries, or the objects of the event source with the given name, by default the first one of the
+   * kind. Throws if there is none.
    */
   of<Resource extends KubernetesObject, Input = WholeObject<Resource>>(
     { definition }: Creatable<Resource, Input>,
@@ -109,7 +109,10 @@ export class ResourceOperations {
     return new KindOperations({ definition, cache: view }, { sender, cause: this.#cause });
   }
 
-  /** Puts a finalizer on a primary by a JSON patch, unless it has it or is being deleted; undefined if it is gone. */
+  /**
+   * Adds a finalizer to a primary with a JSON patch, unless it has the finalizer or is being deleted. Returns undefined if the primary no longer
+   * exists.
+   */
   addFinalizer<Primary extends KubernetesObject>(
     primary: Primary,
     { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
@@ -122,8 +125,8 @@ export class ResourceOperations {
   }
 
   /**
-   * Puts a finalizer on a primary by server-side apply, unless it has it or is being deleted. An apply states everything that the controller
-   * owns: whatever else it applied to the primary is given up by this one.
+   * Adds a finalizer to a primary with server-side apply, unless it has the finalizer or is being deleted. An apply contains all fields that the
+   * controller owns, so any other field of the primary that it applied before is given up.
    */
   async applyFinalizer<Primary extends KubernetesObject>(
     primary: Primary,
@@ -139,7 +142,10 @@ export class ResourceOperations {
     );
   }
 
-  /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
+  /**
+   * Removes a finalizer from a primary. A primary that is being deleted is removed with its last finalizer. Returns undefined if the primary no
+   * longer exists.
+   */
   removeFinalizer<Primary extends KubernetesObject>(
     primary: Primary,
     { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
@@ -147,7 +153,7 @@ export class ResourceOperations {
     return this.removeFinalizers(primary, [finalizer], options);
   }
 
-  /** Takes finalizers off a primary by one patch; undefined if it is gone. */
+  /** Removes finalizers from a primary with a single patch. Returns undefined if the primary no longer exists. */
   removeFinalizers<Primary extends KubernetesObject>(
     primary: Primary,
     finalizers: readonly string[],
@@ -160,13 +166,16 @@ export class ResourceOperations {
     });
   }
 
-  /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
+  /**
+   * Changes a primary with a JSON patch. After a conflict, computes the patch again from a fresh read. Returns undefined if the primary no longer
+   * exists.
+   */
   patchWithConflictRetry<Primary extends KubernetesObject>(primary: Primary, patch: RetriedPatch<Primary>) {
     return this.#ofPrimaries<Primary>().patchOnLatest(primary, patch);
   }
 
-  // The class of the primaries gives the type. A finalizer is never held back: whoever undoes it, the next reconcile needs it as it should be. Its patches
-  // have another version each time.
+  // The class of the primaries determines the type. A finalizer is urgent and never postponed: even if another client reverts it, the next reconcile
+  // depends on it. Its patches contain a different resourceVersion each time.
   #ofPrimaries<Primary extends KubernetesObject, Input = WholeObject<Primary>>(
     finalizers?: object,
   ): KindOperations<Primary, Input> {
@@ -226,7 +235,7 @@ function changeFinalizers(draft: unknown, change: (finalizers: readonly string[]
   metadata.finalizers = change(metadata.finalizers ?? []);
 }
 
-/** Tells whether an object has a finalizer. */
+/** Returns whether an object has a finalizer. */
 export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {
   return metadata.finalizers?.includes(finalizer) === true;
 }
@@ -238,50 +247,50 @@ function isWritable(source: NamedSource): source is WritableSource {
 }
 
 /**
- * What is made of the event that a write causes.
+ * How to send a write and handle its event.
  *
- * - `matchAndFilter`: nothing is sent if the write would change nothing; its event does not cause a reconcile.
- * - `filterWithOptimisticLocking`: the same, and the write fails with a conflict (409) unless the object has the version that is stated.
- * - `forceFilter`: sent without comparing; its event does not cause a reconcile.
- * - `cacheOnly`: the next read sees the answer; its event causes a reconcile like that of anybody's write.
+ * - `matchAndFilter`: skips the write if it would change nothing. Its event triggers no reconcile.
+ * - `filterWithOptimisticLocking`: the same, and the write fails with a conflict (409) unless the object has the given resourceVersion.
+ * - `forceFilter`: sends the write without comparing. Its event triggers no reconcile.
+ * - `cacheOnly`: the next read returns the response. Its event triggers a reconcile, like that of any other client's write.
  *
- * An event is kept from the controller only if the answer proves that it is the write's own: what others do is always told.
+ * An event is filtered only if the response proves that it is the write's own. Changes by other clients always trigger a reconcile.
  */
 export type WriteMode = "matchAndFilter" | "filterWithOptimisticLocking" | "forceFilter" | "cacheOnly";
 
-/** How a write is made. */
+/** Options of a write. */
 export interface OperationOptions<Resource extends KubernetesObject = KubernetesObject> {
   readonly mode?: WriteMode;
-  /** Tells whether the write would change nothing; there is one for each way to write. False: nothing is compared. */
+  /** Returns whether the write would change nothing. Default: the matcher for the verb of the write. False: nothing is compared */
   readonly matcher?: false | Matcher<Resource>;
 }
 
-/** The outcome of a write. The object is frozen, like the objects of the cache. */
+/** The result of a write. The object is frozen, like the objects of the cache. */
 export interface ResourceWrite<Resource extends KubernetesObject = KubernetesObject> {
   readonly kind: "created" | "updated" | "unchanged";
   readonly object: Resource;
 }
 
-/** Some of the fields of a value; null removes a field that live has. */
+/** Some fields of a value. null removes a field of the live object. */
 export type MergePatchOf<Value> = Value extends readonly unknown[]
   ? Value
   : Value extends object
     ? { readonly [Name in keyof Value]?: MergePatchOf<Value[Name]> | null | undefined }
     : Value;
 
-/** A JSON merge patch of the object that its metadata name. */
+/** A JSON merge patch of the object that its metadata names. */
 export type MergePatchResource<Resource extends KubernetesObject> = MergePatchOf<Omit<Resource, "metadata">> & {
   readonly metadata: ObjectRef & MergePatchOf<Omit<Resource["metadata"], "name" | "namespace">>;
 };
 
-/** An object without what the class says anyway. */
+/** An object without apiVersion and kind, which the class defines. */
 export type WholeResource<Resource extends KubernetesObject> = WholeObject<Resource>;
 
-/** A change that is made anew on what is there, until it meets no conflict. */
+/** A change that is computed again from a fresh read after each conflict. */
 export interface RetriedPatch<Resource extends KubernetesObject> {
-  /** Changes a copy of the object, or returns a changed one. */
+  /** Modifies a copy of the object, or returns a modified one. */
   readonly change: (draft: Draft<Resource>) => Resource | void;
-  /** Tells whether an object has to be changed; without it every object has. */
+  /** Returns whether an object needs the change. Default: every object does */
   readonly isNeeded?: (object: Resource) => boolean;
   readonly mode?: "matchAndFilter" | "cacheOnly";
 }
@@ -289,14 +298,17 @@ export interface RetriedPatch<Resource extends KubernetesObject> {
 interface OperationDependencies {
   readonly sender: Sender;
   readonly cause?: WriteCause | undefined;
-  /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
+  /** The finalizer that the runtime manages on these objects. An apply without finalizers does not remove it. */
   readonly finalizer?: string | undefined;
-  /** The types of the conditions that the runtime itself applies; an apply of the status that states none of them does not take them away. */
+  /** The types of the conditions that the runtime applies. An apply of the status without them does not remove them. */
   readonly conditionTypes?: ReadonlySet<string> | undefined;
   readonly isUrgent?: boolean;
 }
 
-/** Writes the objects of one kind so that the next read sees it and no reconcile comes of it. What ends in Status writes that and nothing else. */
+/**
+ * Writes objects of one kind so that the next read returns the new state and no reconcile is triggered. Methods ending in Status write only the
+ * status.
+ */
 export class KindOperations<Resource extends KubernetesObject, Input = WholeObject<Resource>> {
   readonly #target: WriteTarget;
   readonly #dependencies: OperationDependencies;
@@ -306,23 +318,26 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     this.#dependencies = dependencies;
   }
 
-  /** Applies some fields of an object server-side, taking them over from others; it is created if there is none. */
+  /**
+   * Writes some fields of an object with server-side apply, taking ownership of them from other field managers. Creates the object if it does not
+   * exist.
+   */
   async apply(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(applyOf(this.#target, desired as ObjectBody), options);
   }
 
-  /** Applies the status of an object server-side. */
+  /** Writes the status of an object with server-side apply. */
   async applyStatus(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(applyOf(this.#target, desired as ObjectBody, "status"), options);
   }
 
-  /** Tells whether an apply of the status would change nothing. */
+  /** Returns whether an apply of the status would change nothing. */
   isStatusApplied(desired: PartialResource<Resource>): boolean {
     const write = this.#withKept(applyOf(this.#target, desired as ObjectBody, "status"));
     return this.#dependencies.sender.matcher.matches(write, this.#target.cache.get(keyOf(desired.metadata)));
   }
 
-  /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
+  /** Replaces an object with a PUT. In the default mode, it must contain the resourceVersion from which it was computed. */
   async update(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(updateOf(this.#target, desired as ObjectBody), {
       mode: "filterWithOptimisticLocking",
@@ -330,7 +345,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     });
   }
 
-  /** Replaces the status of an object by a PUT. */
+  /** Replaces the status of an object with a PUT. */
   async updateStatus(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(updateOf(this.#target, desired as ObjectBody, "status"), {
       mode: "filterWithOptimisticLocking",
@@ -338,7 +353,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     });
   }
 
-  /** Creates an object; throws an ApiError with code 409 if it exists. */
+  /** Creates an object. Throws an ApiError with code 409 if it already exists. */
   async create(
     desired: NewResource<Input, Resource> | WholeResource<Resource>,
     options: { readonly mode?: "forceFilter" | "cacheOnly" } = {},
@@ -346,27 +361,33 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     return this.#write(createOf(this.#target, desired as ObjectBody), { mode: "forceFilter", ...options });
   }
 
-  /** Changes an object by a JSON patch: operations, or what a function makes of a copy of `object`, which is what the caller read. */
+  /**
+   * Changes an object with a JSON patch: a list of operations, or the difference between `object`, as the caller read it, and the result of a
+   * function that modifies a copy of it.
+   */
   async jsonPatch(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(jsonPatchOf(this.#target, object, change), options);
   }
 
-  /** Changes the status of an object by a JSON patch. */
+  /** Changes the status of an object with a JSON patch. */
   async jsonPatchStatus(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(jsonPatchOf(this.#target, object, change, "status"), options);
   }
 
-  /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
+  /** Changes an object with a JSON merge patch. Fields that it does not contain are kept; null removes a field. */
   async mergePatch(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(mergePatchOf(this.#target, patch as unknown as ObjectBody), options);
   }
 
-  /** Changes the status of an object by a JSON merge patch. */
+  /** Changes the status of an object with a JSON merge patch. */
   async mergePatchStatus(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(mergePatchOf(this.#target, patch as unknown as ObjectBody, "status"), options);
   }
 
-  /** Changes an object by a JSON patch, made anew on what is there after a conflict or a lost answer; undefined if the object is gone. */
+  /**
+   * Changes an object with a JSON patch. After a conflict or a lost response, computes it again from a fresh read. Returns undefined if the object no
+   * longer exists.
+   */
   async patchOnLatest(
     object: Resource,
     { change, isNeeded = () => true, mode = "matchAndFilter" }: RetriedPatch<Resource>,
@@ -377,12 +398,12 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
       return this.#write(locked(jsonPatchOf(this.#target, current, change)), { mode });
     };
     const latest = latestOf(this.#target.cache, object);
-    // What others took back may be gone altogether, which only the server can tell.
+    // If another client has reverted the change, the object may not exist at all any more, which only the server can tell.
     const { sender } = this.#dependencies;
     return retryOnConflict({ object: isNeeded(latest) ? latest : object }, patch, { sender, target: this.#target });
   }
 
-  // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.
+  // An apply gives up fields that it does not contain: the finalizer and, in a status without a status subresource, all finalizers.
   #withKept(write: Write): Write {
     if (write.verb !== "apply") return write;
     const { finalizer, sender } = this.#dependencies;
@@ -399,7 +420,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     return kept.length === 0 ? write : withBody(write, { ...body, metadata: { ...metadata, finalizers: kept } });
   }
 
-  // An apply of the status gives up the conditions that it does not repeat.
+  // An apply of the status gives up conditions that it does not contain.
   #withConditions(write: Write): Write {
     const { conditionTypes, sender } = this.#dependencies;
     const live = conditionTypes && this.#target.cache.get(keyOf(write.ref));
@@ -425,7 +446,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const write = mode === "filterWithOptimisticLocking" ? locked(kept) : kept;
     const key = keyOf(write.ref);
     cache.requireWhole(key);
-    // What had to make room is compared, too.
+    // An evicted object is loaded, so that it can be compared.
     if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
     const before = cache.get(key);
     const live = (write.given ?? before?.object) as Resource | undefined;
@@ -435,13 +456,13 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
     const sent = await sender.send<Resource>({ ...write, before, cause, isUrgent, isFiltered: mode !== "cacheOnly" });
-    // The caller has to know; its reconcile is tried again when the pause is over.
+    // The caller must know. Its reconcile is retried after the backoff.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
     deepFreeze(sent.entry.object);
     return { kind: sent.kind, object: sent.entry.object };
   }
 
-  // A matcher of the user compares what the user stated: without a lock, and without what an apply repeats.
+  // A matcher of the user compares the object of the user, without a lock and without the fields that an apply repeats.
   #matches(
     write: Write,
     { stated, live, before }: { stated: Write; live: Resource; before: DecodedResource | undefined },

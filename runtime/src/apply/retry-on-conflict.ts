@@ -16,13 +16,13 @@ interface RetryOptions {
   readonly sender: Pick<Sender, "read">;
   readonly target: WriteTarget;
   readonly maxAttempts?: number;
-  /** Which errors are retried. Default: a conflict, a patch that no longer applies, a lost answer */
+  /** Returns whether to retry after an error. Default: after a conflict, a patch that no longer applies, or a lost response */
   readonly isConflict?: (error: unknown) => boolean;
 }
 
 /**
- * Calls `change` until it succeeds. After a conflict or a lost answer the object is read again; the first attempt uses the state that the caller
- * has, and needs no read. Returns undefined if the object no longer exists, or another one has its name.
+ * Calls `change` until it succeeds. The first attempt uses the state of the caller, without a read. After a conflict or a lost response, the object
+ * is read again. Returns undefined if the object no longer exists or another object has its name.
  */
 export async function retryOnConflict<Result>(
   first: DecodedResource,
@@ -45,7 +45,7 @@ export async function retryOnConflict<Result>(
   }
 }
 
-/** Returns the newer one of an object and its state in the cache: the controller may have written it since the caller read it. */
+/** Returns the newer of an object and its state in the cache: the controller may have written the object since the caller read it. */
 export function latestOf<Resource extends KubernetesObject>(cache: ResourceView, object: Resource): Resource {
   const known = cache.get(keyOf(object.metadata))?.object as Resource | undefined;
   if (known === undefined || known.metadata.uid !== object.metadata.uid) return object;
@@ -53,9 +53,9 @@ export function latestOf<Resource extends KubernetesObject>(cache: ResourceView,
 }
 
 /**
- * Tells whether a write failed because its object no longer exists, or another one has its name. The API server (1.36) answers 404 for a subresource,
- * 409 if the write would create the object, and 422 if another object has the name. It gives the same answers to a failed test of a version or value
- * and to an invalid object, so the object is read to tell.
+ * Returns whether a write failed because its object no longer exists or another object has its name. In this case, the API server (1.36) responds
+ * with 404 to a write of a subresource, with 409 to a write that would create the object, and with 422 if another object has the name. Since it
+ * responds in the same way to a failed test of a resourceVersion or value and to an invalid object, the object is read to find out.
  */
 export async function failedAsGone(
   error: unknown,
@@ -69,7 +69,7 @@ export async function failedAsGone(
   try {
     return uidOf(await sender.read(target, metadata, cause?.signal)) !== metadata.uid;
   } catch {
-    // The error of the write says more.
+    // The error of the write is more helpful.
     return false;
   }
 }

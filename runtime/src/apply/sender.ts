@@ -48,17 +48,17 @@ interface SenderOptions {
   /** A function if the client exists only while a watch runs. */
   readonly client: ApiClient | (() => ApiClient);
   readonly fieldManager: string;
-  /** Field managers of earlier versions: their fields are migrated to `fieldManager`. */
+  /** Field managers of earlier versions, whose fields are migrated to `fieldManager`. */
   readonly formerFieldManagers?: readonly string[] | undefined;
-  /** Field managers whose managed fields are cached. Default: `fieldManager` */
+  /** Field managers whose `managedFields` entries are cached. Default: `fieldManager` */
   readonly fieldManagers?: FieldManagers | undefined;
   readonly listener?: LoopListener | undefined;
-  /** The views of the controller, which all filter the event of a write. Default: only the view through which it is sent does */
+  /** The views of the controller, all of which filter the event of a write. Default: only the view through which it is sent */
   readonly views?: OwnViews | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** How an object is deleted, and for what. */
+/** Options of a deletion. */
 export interface Deletion extends Pick<DeleteOptions, "propagationPolicy"> {
   readonly cause?: WriteCause | undefined;
 }
@@ -104,13 +104,15 @@ export class Sender {
     return sender;
   }
 
-  /** Reads an object in the form of the caches; undefined if it does not exist. */
+  /** Reads an object in the form of the caches. Returns undefined if it does not exist. */
   read(target: WriteTarget, { name, namespace }: ObjectRef, signal?: AbortSignal) {
     const { fieldManagers } = this;
     return this.client.getEntry(target, { name, namespace }, { fieldManagers, signal });
   }
 
-  /** Sends a write, unless its object is in a write loop and backs off. The next read sees the answer, and its event is filtered. */
+  /**
+   * Sends a write, unless its object backs off because of a write loop. The next read returns the response, and the event of the write is filtered.
+   */
   async send<Resource extends KubernetesObject>(write: Write): Promise<WriteResult<Resource>> {
     const { cause = NO_CAUSE, isUrgent = false, ref, before, target, desired } = write;
     const { definition, cache } = target;
@@ -120,7 +122,7 @@ export class Sender {
     const observed = () => observedOf(write, (digest ??= digestOf(cause.statement ?? desired)), input());
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
-      // The object to create may exist without its link: the watch shows it, but its primary does not find it.
+      // An object to create may exist without its link: the watch contains it, but its primary does not find it.
       const place = this.#placeOf({ ...write, before: before ?? cache.get(keyOf(ref)) });
       const isUndone = pause.loop === "undone" && place.paths.length > 0;
       const search = { path: objectPath(definition, ref), paths: place.paths, own: this.fieldManager };
@@ -138,7 +140,7 @@ export class Sender {
     const what = `${write.part === "status" ? "the status of " : ""}${describeObject(definition, ref)}`;
     const pathsOf = () => (kind === "created" ? [] : this.#changedPaths(write, entry, LOGGED_DIFFERENCES));
     logChange(`${kind} ${what}`, { target, cause, pathsOf });
-    // An object that this operator deleted itself is not created again because another client undoes the write.
+    // An object that this operator deleted itself is not recreated because another client reverts the write.
     const isRecreated = wasCreated && takeDeletion(this.client.connection, objectPath(definition, ref));
     const made = isRecreated ? { ...observed(), content: `recreated ${this.#edits++}` } : observed();
     // An urgent write is never postponed, and reported only if it has write loops of its own.
@@ -147,12 +149,14 @@ export class Sender {
     return { kind, entry };
   }
 
-  /** Sends a write as a dry run; fails as the write would. A creation fails with 409 if the object exists. */
+  /** Sends a write as a dry run. Fails like the write would; a creation fails with 409 if the object exists. */
   async dryRun(write: Write): Promise<void> {
     await this.client.write({ definition: write.target.definition }, { ...requestOf(write, this), dryRun: true });
   }
 
-  /** Returns the client for the user's functions in one reconcile. It notes their writes of the primary as own writes, and detects edit loops. */
+  /**
+   * Returns the client for user functions in one reconcile. It records their writes of the primary as own writes, and detects loops of such edits.
+   */
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
     const primaryPath = objectPath(definition, cause.primary.metadata);
     const edits = editsOf(definition, cause);
@@ -168,26 +172,26 @@ export class Sender {
     return variantOf(this.client, { observe });
   }
 
-  /** Returns why a primary backs off, if its own reconciles edit it in a loop. */
+  /** Returns why a primary backs off if its own reconciles edit it in a loop. */
   postponementOfEdits({ definition }: WriteTarget, cause: PrimaryCause): PostponedWrite | undefined {
     const { key, place } = editsOf(definition, cause);
     const loop = this.#loops.postponementOf(key, () => ({ content: "", input: "" }));
     return loop && this.#postpone({ ...place, managers: [] }, loop, cause);
   }
 
-  /** Takes note that a write was not sent, because its object, or status, was found as desired. */
+  /** Records that a write was not sent because the object or its status already matched. */
   noteMatch({ target, ref, part }: Write, cause?: WriteCause): void {
-    // Without write loops, which is the normal case, an unchanged object costs nothing here.
+    // Usually, there are no write loops, and unchanged objects cost nothing here.
     if (this.#loops.size > 0) this.#loops.noteMatch(loopKey(target.definition, ref, part, cause));
   }
 
-  /** Forgets what was learned about an object that the controller deletes or releases. */
+  /** Drops everything that was learned about an object, because the controller deletes or releases it. */
   forget({ definition, cache }: WriteTarget, { metadata: ref }: KubernetesObject, cause?: WriteCause): void {
     this.matcher.mutations.forget(cache, ref);
     for (const part of ["object", "status"] as const) this.#loops.forget(loopKey(definition, ref, part, cause));
   }
 
-  /** Deletes an object, but not one that was recreated under its name; returns whether it no longer exists. */
+  /** Deletes an object, unless it has been recreated under the same name. Returns whether it no longer exists. */
   async delete(target: WriteTarget, live: KubernetesObject, { cause = NO_CAUSE, ...options }: Deletion = {}) {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
@@ -201,11 +205,11 @@ export class Sender {
       const { entry, wasFound, ...ended } = await this.client.delete({ definition }, { name, namespace }, asked);
       ({ isGone } = ended);
       if (wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
-      // The next reconcile sees that it is being deleted, and sends no second request.
+      // The next reconcile sees that the object is being deleted, and does not send a second request.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
     } catch (error) {
-      // Another object has the name, so ours has been deleted.
+      // Another object has the name, so this one has been deleted.
       if (isApiError(error, 409)) return true;
       throw error;
     } finally {
@@ -221,7 +225,7 @@ export class Sender {
     const { signal } = cause;
     const key = keyOf(ref);
     signal?.throwIfAborted();
-    // A partial cache holds no whole object that could be the answer.
+    // A partial cache contains no whole object that could equal the response.
     const findKnown = cache.isPartial ? undefined : (version: string) => cache.getVersion(key, version);
     const request = { ...requestOf(write, this), findKnown };
     const isHeld = isFiltered && !cache.isPartial;
@@ -232,11 +236,11 @@ export class Sender {
       const { wasCreated, ...entry } = answer;
       cause.onWritten?.({ part, fieldManager, answer: entry });
       if (end !== undefined && !isGone(entry.object)) {
-        // The cache may have received the change of another client during the write.
+        // The cache may have received a change by another client during the write.
         const states = new Set([before, cache.get(key)]);
         written = { entry, isOwn: wasCreated || [...states].some((state) => this.#isOwn(write, state, entry)) };
       } else if (!cache.isPartial && !isGone(entry.object)) cache.put(entry);
-      // An answer after the abort still updates the cache, but its caller has ended.
+      // A response after the abort still updates the cache, but its caller has ended.
       signal?.throwIfAborted();
       return answer;
     } catch (error) {
@@ -252,7 +256,7 @@ export class Sender {
     }
   }
 
-  // A cleanup that follows has to know of the object: no later reconcile would find it.
+  // A subsequent cleanup must know of the object, because no later reconcile would find it.
   async #readCreated({ target, ref, cause = NO_CAUSE }: Write): Promise<Written | undefined> {
     if (cause.primary === undefined) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
@@ -260,8 +264,8 @@ export class Sender {
     return entry === undefined ? undefined : { entry, isOwn: false };
   }
 
-  // A version is the write's own only if everything in it was in the state before, or is in the write. The answer to a write that changes nothing has
-  // the version of an earlier change, whose event may be still to come.
+  // A resourceVersion belongs to the write only if all of the object was in the previous state or is in the write. The response to a write that
+  // changes nothing has the resourceVersion of an earlier change, whose event may not have arrived yet.
   #isOwn(write: Write, before: DecodedResource | undefined, after: DecodedResource): boolean {
     if (write.lock !== undefined) return after.object.metadata.resourceVersion !== write.lock;
     if (before === undefined) return false;
@@ -269,7 +273,7 @@ export class Sender {
     return isExplained(write, before.object, after.object);
   }
 
-  // The API server often names only `spec` if one of its fields is immutable.
+  // If a field of the spec is immutable, the API server often names only `spec`.
   #explain(error: unknown, write: Write): unknown {
     const { before, target, verb } = write;
     if (before === undefined || !isImmutableError(error)) return error;
@@ -293,7 +297,7 @@ export class Sender {
     return { kind: kindNameOf(write.target.definition), object: keyOf(write.ref), paths };
   }
 
-  /** Returns the paths, `limit` at most, that a write changed. */
+  /** Returns at most `limit` paths that a write changed. */
   #changedPaths(write: Write, after: DecodedResource, limit: number): readonly string[] {
     const left = this.matcher.leftBehind(write, after).map(({ path }) => pathText(path));
     return this.#pathsOf(write, limit + left.length)
@@ -301,45 +305,45 @@ export class Sender {
       .slice(0, limit);
   }
 
-  /** Returns the paths, `limit` at most, where the live object differs from the desired one; none if it does not exist. */
+  /** Returns at most `limit` paths in which the live object differs from the desired one; none if it does not exist. */
   #pathsOf(write: Write, limit: number): readonly string[] {
     if (write.verb !== "apply") return changedPathsOf(write).slice(0, limit);
     return this.matcher.differences(write, write.before, limit).flatMap(({ path }) => path || []);
   }
 }
 
-// The API server has rejected it, or it was not sent.
+// The API server rejected the write, or it was not sent.
 function wasNotExecuted(error: unknown): boolean {
   return isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
 }
 
-/** Returns the key of the loop in which reconciles edit their own primary, and how it is reported. */
+/** Returns the key under which loops of reconciles that edit their own primary are detected, and how to report them. */
 function editsOf(definition: ResourceDefinition, cause: PrimaryCause) {
   const ref = cause.primary.metadata;
   const key = `${loopKey(definition, ref, "object", cause)} edits`;
   return { key, place: { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] } };
 }
 
-// The answer to the write that removed the last finalizer: the object no longer exists.
+// The response to a write that removed the last finalizer: the object no longer exists.
 function isGone({ metadata }: KubernetesObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0;
 }
 
 /**
- * Returns the key under which write loops of an object are detected: two primaries that take turns are a loop each. It has the name of the object,
- * and not its uid, so that an object which is deleted each time is in a loop, too.
+ * Returns the key under which write loops of an object are detected. It contains the primary, so that two primaries that revert each other are a loop
+ * each, and the name instead of the UID of the object, so that an object which is deleted each time is also a loop.
  */
 function loopKey(definition: ResourceDefinition, ref: ObjectRef, part: WritePart, cause?: WriteCause): string {
   const { uid = "" } = cause?.primary?.metadata ?? {};
   return `${kindNameOf(definition)} ${keyOf(ref)}${part === "status" ? " status" : ""} ${cause?.loop ?? ""} ${uid}`;
 }
 
-/** Returns a write as the loop detector compares it; `input` is what it follows from, such as the generation of the primary. */
+/** Returns a write in the form that the loop detector compares. `input` identifies the input of the write, such as the generation of the primary. */
 export function observedOf({ target, part, before, cause }: Write, content: string, input: string): ObservedWrite {
   const { uid } = cause?.primary?.metadata ?? {};
   const isStatus = part === "status";
-  // A write of the primary itself increments its generation, and so does one of its status without a subresource.
+  // A write of the primary itself increments its generation, and so does a write of its status without a status subresource.
   const isCounted = !isStatus || !target.definition.hasStatusSubresource;
   const isPrimary = isCounted && before !== undefined && before.object.metadata.uid === uid;
   return {
@@ -350,7 +354,7 @@ export function observedOf({ target, part, before, cause }: Write, content: stri
   };
 }
 
-/** Returns a digest of an object without its resource version. */
+/** Returns a digest of an object without its resourceVersion. */
 export function digestOf(content: object): string {
   const { metadata } = content as Partial<KubernetesObject>;
   const hasVersion = metadata?.resourceVersion !== undefined;
@@ -372,14 +376,14 @@ async function findOtherManagers(
 ): Promise<readonly string[]> {
   try {
     const managedFields = await readManagedFields(client, path, signal);
-    // Up to the first list: managed fields name its items by their keys, and not by their index.
+    // Up to the first list: managed fields identify list items by key, not by index.
     const names = paths.map((each) => each.replace(/\[.*$/, "").split("."));
     const others = managedFields.flatMap(({ manager, fieldsV1 = {} }) =>
       manager !== own && names.some((each) => ownsPath(fieldsV1, each)) ? (manager ?? []) : [],
     );
     return [...new Set(others)];
   } catch {
-    // Only the message lacks the managers then.
+    // In this case, the message just does not name the managers.
     return [];
   }
 }
@@ -390,7 +394,7 @@ function ownsPath(fields: object, [name, ...rest]: readonly string[]): boolean {
   return inner !== undefined && (Object.keys(inner).length === 0 || ownsPath(inner, rest));
 }
 
-// The error of a write that changes an immutable field often names no more than `spec`, and quotes what was sent.
+// The error of a write that changes an immutable field often names only `spec`, and quotes the sent value.
 
 interface ImmutableChange {
   readonly definition: ResourceDefinition;
@@ -400,7 +404,7 @@ interface ImmutableChange {
   readonly removed: readonly Difference[];
 }
 
-/** Returns the paths of the immutable fields that a rejected write would change, or, if none is found, those that the API server names. */
+/** Returns the paths of the immutable fields that a rejected write would change. If none is found, returns those in the error of the API server. */
 function immutablePaths(
   { causes }: Pick<ApiError, "causes">,
   { removed, ...states }: ImmutableChange,
@@ -438,13 +442,13 @@ function changeableFields({ message = "", field = "" }: StatusCause): readonly s
   );
 }
 
-/** Logs a change with its object and paths, but never with values, which may be secret. */
+/** Logs a change with the object and the paths. Values are never logged, because they may be secret. */
 function logChange(
   what: string,
   { target, cause, pathsOf }: { target: WriteTarget; cause: WriteCause; pathsOf?: () => readonly string[] },
 ): void {
   const { logger, dependent } = cause;
-  // Finding the paths costs as much as the match did.
+  // Determining the paths is as expensive as matching.
   if (logger === undefined || !isWritten(logger, "info")) return;
   const paths = pathsOf?.() ?? [];
   const fields = { dependent, resource: kindNameOf(target.definition), ...(paths.length > 0 && { paths }) };

@@ -36,7 +36,7 @@ import {
 
 const matches = genericMatcher();
 
-/** Writes objects by POST and PUT (JOSDK's GenericResourceUpdater). */
+/** Writes objects with POST and PUT (GenericResourceUpdater in JOSDK). */
 export class Update implements WriteMethod {
   readonly #sender: Sender;
 
@@ -59,7 +59,7 @@ export class Update implements WriteMethod {
     const attempt = (before: DecodedResource): Promise<ApplyResult> => {
       if (before === live) return this.#attempt(target, desired, live, options);
       target.cache.put(before);
-      // After a conflict another client may have made it as desired.
+      // After a conflict, the change of another client may already match the desired object.
       return this.#attempt(target, desired, before, { ...options, isForced: false });
     };
     const isConflict = (error: unknown) => isApiError(error, 409);
@@ -90,7 +90,7 @@ export class Update implements WriteMethod {
     try {
       return await this.#send(write);
     } catch (error) {
-      // Fields that the operator set before and no longer sets have to be removed, so the write stays failed.
+      // Fields that the operator set before and no longer sets must be removed, so the write remains failed.
       if (!isImmutableError(error) || !isAll) throw error;
       return this.#sendWithUnstated(write, error);
     }
@@ -103,7 +103,7 @@ export class Update implements WriteMethod {
     return isKnown && matchesUpdate(write, { ...live, metadata: body.metadata }, live);
   }
 
-  // The API server mutates some values in ways that only a schema tells: without one the same object would be sent in every reconcile.
+  // The API server mutates some values in ways that only a schema describes. Without a schema, the same object would be sent in every reconcile.
   async #send(write: Write): Promise<WriteResult> {
     const sent = await this.#sender.send(write);
     if (sent.kind === "postponed") return sent;
@@ -117,7 +117,7 @@ export class Update implements WriteMethod {
     return sent;
   }
 
-  /** Sends a PUT again with the fields of the live object that it lacks; throws `error` if that changes nothing, or is rejected as well. */
+  /** Sends a PUT again, with the fields of the live object that it lacks. Throws `error` if this changes nothing or is also rejected. */
   async #sendWithUnstated(write: Write<DecodedResource>, error: ApiError): Promise<WriteResult> {
     const { target, before, cause } = write;
     const { definition } = target;
@@ -156,8 +156,8 @@ function contentOf(object: object): string {
 }
 
 /**
- * Returns the body of a PUT: the desired object, with the metadata of the live one merged in. If only metadata is desired, the content of the live
- * object stays, unless it is ours.
+ * Returns the body of a PUT: the desired object, with the metadata of the live one merged in. If the desired object consists only of metadata, the
+ * content of the live object is kept, unless our last PUT set it.
  */
 export function replacementOf(
   live: KubernetesObject,
@@ -175,7 +175,7 @@ export function replacementOf(
 /** Returns the metadata of a live object, with the desired metadata merged in. */
 export function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {
   const { ownerReferences: wanted = [] } = desired;
-  // A recreated owner has another uid, and an object cannot have two owners that are controllers.
+  // A recreated owner has a new UID, and an object cannot have two controller references.
   const isReplaced = (owner: OwnerReference) => wanted.some((each) => isNamesake(owner, each));
   const kept = live.ownerReferences?.filter((owner) => !isReplaced(owner)) ?? [];
   const owners = new Map<string, OwnerReference>([...kept, ...wanted].map((owner) => [owner.uid, owner]));
@@ -208,10 +208,10 @@ function isNamesake(a: OwnerReference, b: OwnerReference): boolean {
   return a.uid !== b.uid && a.name === b.name && a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion);
 }
 
-// A PUT removes the content that it lacks, but it is sent only if something differs, and a field that is no longer desired looks like one that the
-// API server or another client has set. So an object that is written by PUT has an annotation with what was desired.
+// A PUT removes content that it does not contain. But it is sent only if something differs, and a field that is no longer desired looks like one that
+// the API server or another client has set. So objects that are written with PUT have an annotation that describes the last desired object.
 
-/** The annotation with the metadata keys of the last PUT, and a digest of its fields. */
+/** Annotation with the metadata keys of the last PUT and a digest of the fields of its content. */
 export const LAST_STATED = "gen-operator.dev/last-stated";
 
 /** Keys in the parts of the metadata that several clients share. */
@@ -219,11 +219,11 @@ interface StatedKeys {
   readonly labels?: readonly string[];
   readonly annotations?: readonly string[];
   readonly finalizers?: readonly string[];
-  /** The uids of owners. */
+  /** The UIDs of owners. */
   readonly owners?: readonly string[];
 }
 
-/** Returns a desired object with the annotation. */
+/** Returns a desired object with the annotation added. */
 export function withStatement(desired: ObjectBody): ObjectBody {
   const { metadata } = desired;
   const { [LAST_STATED]: _, ...annotations } = metadata.annotations ?? {};
@@ -231,21 +231,21 @@ export function withStatement(desired: ObjectBody): ObjectBody {
   return { ...desired, metadata: { ...metadata, annotations: { ...annotations, [LAST_STATED]: value } } };
 }
 
-/** Tells whether the last PUT of an object had more than metadata. */
+/** Returns whether the last PUT of an object contained more than metadata. */
 function statesContent({ metadata }: Pick<KubernetesObject, "metadata">): boolean {
   const { digest } = parseStatement(metadata.annotations?.[LAST_STATED]);
   return digest !== undefined && digest !== digestOf({ metadata });
 }
 
-/** Tells whether the last PUT of an object, if there was one, had the same fields in its content. */
+/** Returns whether the last PUT of an object, if there was one, had the same fields in its content. */
 function statesSame(desired: ObjectBody, { metadata }: Pick<KubernetesObject, "metadata">): boolean {
   const { digest = digestOf(desired) } = parseStatement(metadata.annotations?.[LAST_STATED]);
   return digest === digestOf(desired);
 }
 
 /**
- * Returns the metadata keys that a PUT or an apply set before, and that are no longer desired. Any client that may write the object can write the
- * annotation, too, so keys that another field manager owns are never removed; that needs a read of the managed fields.
+ * Returns the metadata keys that an earlier PUT or apply set and that are no longer desired. Any client that may write the object can also write the
+ * annotation, so keys that another field manager owns are never removed. This requires a read of the managed fields.
  */
 async function findUnstated(
   desired: ObjectBody["metadata"],
@@ -259,7 +259,8 @@ async function findUnstated(
   const wanted = keysOf(desired);
   const unstated = (...keys: readonly (StatedKeys | undefined)[]) =>
     withoutStated(mergeKeys([...stated, ...keys].flatMap((each) => each ?? [])), wanted, keysOf(live.object.metadata));
-  // A PUT leaves the former field manager the owner of equal labels and annotations, so its entry counts in the first PUT alone.
+  // After a PUT, the former field manager still owns labels and annotations that did not change, so its entry is considered only before the first
+  // PUT.
   const isTaken = live.object.metadata.annotations?.[LAST_STATED] === undefined && isOwnedByFormer(live, formers);
   if (!isTaken && Object.keys(unstated()).length === 0) return {};
   const state = await readWhole(sender, write);
@@ -268,7 +269,7 @@ async function findUnstated(
     subresource === undefined && formers.includes(manager);
   const taken = isTaken ? state.entries.filter(ofFormer).map(({ fieldsV1 = {} }) => keysOfFields(fieldsV1)) : [];
   const found = unstated(...taken);
-  // The label has the former name of the controller until it is written under the new one.
+  // The label contains the former name of the controller until the object is written under the new one.
   const label = live.object.metadata.labels?.[CONTROLLER_LABEL];
   const own = [sender.fieldManager, ...formers, BEFORE_FIRST_APPLY, label];
   const others = state.entries.filter(({ manager }) => !own.includes(manager));
@@ -276,7 +277,7 @@ async function findUnstated(
   return keepKeys(found, (name, key) => isFree(fieldOf(name, key)));
 }
 
-/** Returns the metadata fields that the last PUT of an object set, with the annotation itself. */
+/** Returns the metadata fields that the last PUT of an object set, including the annotation itself. */
 export function fieldsOfStatement({ metadata }: Pick<KubernetesObject, "metadata">): FieldPath[] {
   const text = metadata.annotations?.[LAST_STATED];
   if (text === undefined) return [];
@@ -308,7 +309,7 @@ function keysOf({ labels, annotations, finalizers, ownerReferences }: Partial<Ob
   return keepKeys(keys, () => true);
 }
 
-// Returns the keys that are to be kept, sorted, without empty lists.
+// Returns the keys for which `isKept` returns true, sorted and without empty lists.
 function keepKeys(keys: StatedKeys, isKept: (name: keyof StatedKeys, key: string) => boolean): StatedKeys {
   const kept = NAMES.flatMap((name) => {
     const list = [...(keys[name] ?? [])].filter((key) => isKept(name, key)).sort();
@@ -360,7 +361,7 @@ function keysOfFields(fields: FieldsV1): StatedKeys {
   };
 }
 
-// Values outside of lists are compared with the live object anyway, and may be secret: the digest leaves them out.
+// The digest excludes values outside of lists: they are compared with the live object anyway, and may be secret.
 function digestOf(desired: ObjectBody): string {
   const { metadata: _1, status: _2, apiVersion: _3, kind: _4, ...content } = plainOf(desired) as JsonObject;
   return hash("sha256", JSON.stringify(shapeOf(content, false)), "base64url").slice(0, 22);

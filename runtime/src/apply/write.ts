@@ -1,4 +1,4 @@
-// A write of the controller as a value: what it sends, and what it makes of the live object. Nothing here makes a request; see Sender.
+// A write of the controller as a value: the request, and its effect on the live object. Nothing in this file sends requests; see Sender.
 import { isDeepStrictEqual } from "node:util";
 import {
   type JsonObject,
@@ -32,111 +32,120 @@ import { schemaOf } from "./owned-fields.js";
 
 const VERSION_PATH = "/metadata/resourceVersion";
 
-/** What a write goes to: an object, or the status of one. */
+/** The target of a write: the object or its status. */
 export type WritePart = "object" | "status";
 
 /** Paths of fields that belong to another controller, such as `spec.replicas`. */
 export type ReleasedPaths = readonly string[];
 
-/** One write of one object, and the state that it was computed from. */
+/** A write of one object, with the state from which it was computed. */
 export interface Write<Before extends DecodedResource | undefined = DecodedResource | undefined> {
   readonly target: WriteTarget;
   readonly verb: WriteVerb;
   readonly ref: ObjectRef;
-  /** `status` also if the kind has no status subresource. */
+  /** `status` even if the kind has no status subresource. */
   readonly part: WritePart;
-  /** The object or the patch that is sent. */
+  /** The object or patch that is sent. */
   readonly body: object;
-  /** What is compared, learned from the answer, and counted in write loops: the body without what only this request needs, such as a uid. */
+  /**
+   * The content that is compared, used to learn from the response, and tracked in write loops: the body without parts that only this request needs,
+   * such as a UID.
+   */
   readonly desired: object;
-  /** The live object in the cache; undefined for a creation. */
+  /** The live object from the cache; undefined for a creation. */
   readonly before: Before;
-  /** The object that a JSON patch was computed from. */
+  /** The object from which a JSON patch was computed. */
   readonly given?: KubernetesObject;
-  /** The version of the object that the caller read. */
+  /** The resourceVersion that the caller read. */
   readonly version: string | undefined;
-  /** The version that is sent: the write fails with a conflict if the object has another one. */
+  /** The resourceVersion that is sent. The write fails with a conflict if the object has another one. */
   readonly lock: string | undefined;
   readonly released?: ReleasedPaths | undefined;
   readonly cause?: WriteCause | undefined;
-  /** False: the event of the write causes a reconcile, like the event of any other client's write. Default: true */
+  /** Whether the event of the write is filtered. If false, it triggers a reconcile, like the event of any other client's write. Default: true */
   readonly isFiltered?: boolean;
-  /** Whether the write is sent even if its object is in a write loop. */
+  /** Whether to send the write even if its object is in a write loop. */
   readonly isUrgent?: boolean;
 }
 
-/** A kind that is written, and the view through which the controller sees its objects. */
+/** A kind with the view through which the controller reads its objects. */
 export interface WriteTarget {
   readonly definition: ResourceDefinition;
   readonly cache: ResourceView;
 }
 
-/** For what a write is made, and who is notified of it. */
+/** The reason for a write, and the callbacks to notify. */
 export interface WriteCause extends WrittenFor {
-  /** Aborts the write when its step or its reconcile is aborted. */
+  /** Aborts the write. Aborted together with its step or reconcile. */
   readonly signal?: AbortSignal | undefined;
-  /** Gets a line for every write that changed something. */
+  /** Receives a line for each write that changed something. */
   readonly logger?: Logger | undefined;
-  /** Whether another client changed a secondary resource before: a status may follow that more often than a write may repeat. */
+  /**
+   * Whether a change of a secondary by another client triggered the reconcile. A status may be written more often for this reason than other writes
+   * may repeat.
+   */
   readonly followsEvent?: boolean;
-  /** Called for every write that changed an object. `pathsOf` takes the most paths to return, and costs as much as the match did. */
+  /** Called for each write that changed an object. The parameter of `pathsOf` is the maximum number of paths; a call is as expensive as matching. */
   readonly onChange?: ((pathsOf: ChangedPaths) => void) | undefined;
-  /** Counted in write loops in place of the content, if that differs each time because of a time in it. Default: the content */
+  /** Tracked in write loops instead of the content, if the content contains a time and so differs each time. Default: the content */
   readonly statement?: object | undefined;
-  /** Names the write loops that the write may belong to, where some writes of an object have loops of their own. */
+  /** Name of the write loops that the write may belong to, if some writes of an object have loops of their own. */
   readonly loop?: string | undefined;
   readonly onWritten?: ((write: OwnWrite) => void) | undefined;
-  /** Called for an aborted write that the API server may still execute, and so create its object. */
+  /** Called for an aborted write that the API server may still execute and that may create an object. */
   readonly onGivenUp?: (() => void) | undefined;
 }
 
-/** The cause of a write that is made for a primary. */
+/** The cause of a write on behalf of a primary. */
 export type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
 
 /** A write of a primary by its own controller. */
 export interface OwnWrite {
   readonly part: WritePart;
   readonly fieldManager: string;
-  /** Absent if the client of the user wrote the primary. */
+  /** Absent if user code wrote the primary through its client. */
   readonly answer?: DecodedResource;
 }
 
-/** The result of a write that was sent or postponed; `unchanged`: the server stored nothing new. */
+/** The result of a write that was sent or postponed. `unchanged`: the API server stored nothing new. */
 export type WriteResult<Resource extends KubernetesObject = KubernetesObject> =
   | { readonly kind: "created" | "updated" | "unchanged"; readonly entry: DecodedResource<Resource> }
   | { readonly kind: "postponed"; readonly postponed: PostponedWrite };
 
 /**
- * The result of making an object as desired. Nothing is written while the object is being deleted (`terminating`), or if it is not the object, or
- * not the version, from which `desired` was computed (`unseen`).
+ * The result of applying a desired object. Nothing is written if the object is being deleted (`terminating`), or if it is another object or has
+ * another resourceVersion than the one from which `desired` was computed (`unseen`).
  */
 export type ApplyResult =
   | WriteResult
   | { readonly kind: "terminating"; readonly entry: DecodedResource }
-  /** `isForeign`: it does not belong to the primary yet, and may be adopted. */
+  /** `isForeign`: the object does not belong to the primary yet and may be adopted. */
   | { readonly kind: "unseen"; readonly entry: DecodedResource; readonly isForeign?: boolean };
 
-/** The version of the live object that `desired` read; undefined if it saw that there is none. */
+/** The resourceVersion of the live object that `desired` has read; undefined if it saw that there is none. */
 export interface WriteBasis {
   readonly version: string | undefined;
 }
 
-/** How an object is made as desired. */
+/** How to apply a desired object. */
 export interface ChangeOptions {
-  /** Whether it is written without being compared: another client found it different. */
+  /** Whether to write without comparing, because the matcher of the user found a difference. */
   readonly isForced?: boolean;
-  /** Present if `desired` read the live object: then no other version is replaced. */
+  /** Set if `desired` has read the live object. No other version is then overwritten. */
   readonly basis?: WriteBasis | undefined;
-  /** These fields keep their value. */
+  /** These fields keep their live values. */
   readonly released?: ReleasedPaths | undefined;
   readonly cause?: WriteCause | undefined;
 }
 
-/** A way to make objects as desired: server-side apply, or POST and PUT. */
+/** A method to write desired objects: server-side apply, or POST and PUT. */
 export interface WriteMethod {
-  /** Creates an object; fails with a conflict (409) if it exists. */
+  /** Creates an object. Fails with a conflict (409) if it already exists. */
   create(target: WriteTarget, desired: ObjectBody, cause: WriteCause | undefined): Promise<WriteResult>;
-  /** Makes an object as desired; undefined if it no longer exists, or another one has its name, and the watch has not shown that. */
+  /**
+   * Changes an object to the desired state. Returns undefined if it no longer exists or another object has its name, and the watch has not delivered
+   * that yet.
+   */
   change(
     target: WriteTarget,
     desired: ObjectBody,
@@ -145,7 +154,7 @@ export interface WriteMethod {
   ): Promise<ApplyResult | undefined>;
 }
 
-/** The operations of a JSON patch, or a function that changes a copy of the object or returns a changed one. */
+/** The operations of a JSON patch, or a function that modifies a copy of the object or returns a modified one. */
 export type JsonPatchChange<Resource> = readonly JsonPatchOperation[] | ((draft: Draft<Resource>) => Resource | void);
 
 /** Returns a POST of an object. */
@@ -166,7 +175,7 @@ export function applyOf(target: WriteTarget, object: ObjectBody, part: WritePart
   const { metadata: ref, status } = object as ObjectBody & { status?: unknown };
   const { name, namespace, uid, resourceVersion: version } = ref;
   const isStatus = part === "status";
-  // A status is applied without the other fields of the object, so that none of them changes its owner.
+  // A status is applied without the other fields of the object, so that their ownership does not change.
   const body = isStatus ? { metadata: { name, namespace, uid }, status } : withEncodedData(target.definition, object);
   const lock = isStatus ? undefined : version;
   return { target, verb: "apply", ref, part, body, desired: body, before: undefined, version, lock };
@@ -188,7 +197,7 @@ function statusPatchOf(patch: JsonObject): object {
   return { metadata: { name, namespace }, ...("status" in patch ? { status: patch["status"] } : {}) };
 }
 
-/** Returns a JSON patch of an object or its status; it is compared with `given`, the object that the caller read. */
+/** Returns a JSON patch of an object or its status. It is compared with `given`, the object that the caller read. */
 export function jsonPatchOf<Resource extends KubernetesObject>(
   target: WriteTarget,
   given: Resource,
@@ -196,7 +205,7 @@ export function jsonPatchOf<Resource extends KubernetesObject>(
   part: WritePart = "object",
 ): Write {
   const stated = typeof change === "function" ? operationsOf(given, change, part) : change;
-  // A test of a list that holds null ends in a panic of the API server (1.36), and no answer; the version is tested in its place.
+  // A test of a list that contains null causes a panic in the API server (1.36) and no response. The resourceVersion is tested instead.
   const body = stated.filter(({ op, value }) => op !== "test" || !/[[,]null[\],]/.test(JSON.stringify(value)));
   const { metadata: ref } = given;
   const { resourceVersion: version } = ref;
@@ -206,7 +215,7 @@ export function jsonPatchOf<Resource extends KubernetesObject>(
   return body.length === stated.length ? write : locked(write);
 }
 
-/** Returns a write that fails with a conflict if the object has another version than the one that the caller read. */
+/** Returns a write that fails with a conflict if the object has another resourceVersion than the one that the caller read. */
 export function locked<Each extends Write>(write: Each): Each {
   const { verb, body, version } = write;
   if (version === undefined) return write;
@@ -223,12 +232,12 @@ function operationsIn({ body }: Write): readonly JsonPatchOperation[] {
   return body as readonly JsonPatchOperation[];
 }
 
-/** Returns a write with another body, which is also the desired state unless that was another one than the body before. */
+/** Returns a write with another body. If the desired content was the previous body, it is replaced, too. */
 export function withBody<Each extends Write>(write: Each, body: object): Each {
   return { ...write, body, desired: write.desired === write.body ? body : write.desired };
 }
 
-/** Returns the part of the stored object that a write goes to: without a status subresource, a status is a field like any other. */
+/** Returns the part of the stored object that a write affects: without a status subresource, the status is a field like any other. */
 export function storedPart({ target, part }: Pick<Write, "target" | "part">): WritePart {
   return part === "status" && target.definition.hasStatusSubresource ? "status" : "object";
 }
@@ -243,7 +252,9 @@ export function requestOf(
   return { verb, ref, body, subresource, fieldManager, fieldManagers, signal: cause?.signal };
 }
 
-/** Returns the object that a write sends, or that a patch makes of `live`, without locks; undefined if the patch does not apply to it. */
+/**
+ * Returns the object that a write sends or, for a patch, the result of applying it to `live`, without locks. Undefined if the patch does not apply.
+ */
 export function desiredOf(write: Write, live: KubernetesObject): object | undefined {
   switch (write.verb) {
     case "create":
@@ -262,7 +273,7 @@ export function desiredOf(write: Write, live: KubernetesObject): object | undefi
   }
 }
 
-// The name of the object, and a version that locks it, are no changes.
+// The name of the object and a resourceVersion that serves as a lock are not changes.
 function mergedPart(patch: JsonObject): JsonObject {
   const { name: _1, namespace: _2, resourceVersion: _3, ...metadata } = patch["metadata"] as JsonObject;
   return { ...patch, metadata };
@@ -274,13 +285,13 @@ function withoutLock(write: Write): JsonPatchOperation[] {
   return isLock ? rest : [...operationsIn(write)];
 }
 
-/** Tells whether the change from `before` to `after` is that of a PUT or a patch, and of nothing else. */
+/** Returns whether the change from `before` to `after` is exactly the effect of a PUT or a patch. */
 export function isExplained(write: Write, before: KubernetesObject, after: KubernetesObject): boolean {
   const { definition } = write.target;
   const desired = desiredOf(write, before);
   if (desired === undefined || before.metadata.resourceVersion === after.metadata.resourceVersion) return false;
   const made = write.verb === "update" ? replaced(before, desired as ObjectBody, definition) : desired;
-  // Of a kind with a status subresource a write changes either the status or everything else.
+  // If the kind has a status subresource, a write changes either the status or everything else.
   const [content, { status }] = (write.part === "status" ? [before, made] : [made, before]) as unknown as [
     JsonObject,
     JsonObject,
@@ -290,7 +301,7 @@ export function isExplained(write: Write, before: KubernetesObject, after: Kuber
   return !hasForeignChange(expected as KubernetesObject, after, { owned: [], schema: schemaOf(definition) });
 }
 
-// A PUT keeps what the API server itself writes into the metadata.
+// A PUT keeps the metadata that the API server manages.
 function replaced(before: KubernetesObject, body: ObjectBody, { apiVersion, kind }: ResourceDefinition): object {
   const { labels, annotations, finalizers, ownerReferences } = body.metadata;
   const metadata = { ...before.metadata, labels, annotations, finalizers, ownerReferences };
@@ -319,12 +330,14 @@ function operationsOf<Resource extends KubernetesObject>(
   const draft = structuredClone(given) as Draft<Resource>;
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
   const before = given as unknown as JsonObject;
-  // The status subresource accepts no other field: its change would only make the patch fail.
+  // The status subresource accepts no other fields. Changing them would only make the patch fail.
   if (part === "object") return jsonDiff(before, changed);
   return jsonDiff({ status: before["status"] }, { status: changed["status"] });
 }
 
-/** Returns a Secret with its `stringData` in `data`, as it is stored: the API server would record `stringData` as owned (1.36). */
+/**
+ * Returns a Secret with `stringData` merged into `data`, as it is stored. Otherwise, the API server (1.36) would record ownership of `stringData`.
+ */
 export function withEncodedData<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
   if (definition.kind !== "Secret" || definition.apiVersion !== "v1" || !("stringData" in desired)) return desired;
   const { stringData, ...rest } = desired as { stringData?: { [key: string]: string } | null; data?: object };
@@ -333,7 +346,7 @@ export function withEncodedData<Desired extends object>(definition: ResourceDefi
   return { ...rest, data: { ...rest.data, ...Object.fromEntries(encoded) } } as unknown as Desired;
 }
 
-/** Returns an object without a status that the API server ignores, since it is written through its subresource only. */
+/** Returns an object without the status if the kind has a status subresource, because the API server ignores the status in other writes. */
 export function withoutStatus<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
   if (!definition.hasStatusSubresource || !("status" in desired)) return desired;
   const { status: _, ...rest } = desired;
@@ -358,17 +371,17 @@ export function valueAt(object: object, path: string): JsonValue | undefined {
   return value as JsonValue | undefined;
 }
 
-/** Returns the JSON patch from one state of an object to another, which fails if the object was recreated under its name. */
+/** Returns the JSON patch from one state of an object to another. It fails if the object has been recreated under the same name. */
 export function patchBetween(uid: string | undefined, before: object, after: object): JsonPatchOperation[] {
   return [uidTest(uid), ...jsonDiff(before, plainOf(after) as JsonObject)];
 }
 
-/** Returns the operation with which a JSON patch fails if the object was recreated under its name. */
+/** Returns an operation that makes a JSON patch fail if the object has been recreated under the same name. */
 export function uidTest(uid: string | undefined): JsonPatchOperation {
   return { op: "test", path: "/metadata/uid", value: uid ?? "" };
 }
 
-/** Returns a sentence about what is postponed, and why. */
+/** Describes a postponed write and its reason. */
 export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {
   const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
   const who =
@@ -381,27 +394,27 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
       : kind === EXTERNAL_KIND
         ? "the external service or another client reverts it each time"
         : paths.length === 0
-          ? // Either looks the same to a watch that selects the label.
+          ? // A watch with a label selector cannot distinguish the two.
             `it is deleted or loses its label ${CONTROLLER_LABEL} each time`
           : `${who} reverts it each time`;
   return `${kind} ${object}${what} was written ${writes} times, but ${why}; backing off`;
 }
 
-/** Creates the error of a step that cannot go on without a write that is postponed. */
+/** Creates the error of a step that needs a postponed write to continue. */
 export function createPostponedError(postponed: PostponedWrite): RetryAfterError {
   const { retryAfterMs } = postponed;
   const message = `${describePostponed(postponed)}, next in ${Math.ceil(retryAfterMs / 1000)} s`;
   return Object.assign(new RetryAfterError(message, retryAfterMs), { postponed });
 }
 
-/** Returns the write that an error is about, if it was postponed. */
+/** Returns the postponed write that caused an error, if any. */
 export function findPostponed(error: unknown): PostponedWrite | undefined {
   return (error as { readonly postponed?: PostponedWrite }).postponed;
 }
 
 /**
- * Returns the JSON patch that turns one value into another. Lists are changed as a whole unless something is only appended, and with a test:
- * the patch fails rather than revert what another client has done there meanwhile.
+ * Returns the JSON patch that turns one value into another. Lists are replaced as a whole, unless items are only appended, and together with a test:
+ * the patch fails rather than revert a change that another client has made in the meantime.
  */
 export function jsonDiff(before: object, after: object): JsonPatchOperation[] {
   return diffValues(before as JsonValue, after as JsonValue, "");
@@ -425,7 +438,7 @@ function diffObjects(before: JsonObject, after: JsonObject, path: string): JsonP
     const known = memberOf(before, name);
     if (known !== undefined) operations.push(...diffValues(known, value, memberPath));
     else {
-      // Fails if another client has set a list or map there meanwhile, which would be lost.
+      // Fails if another client has set a list or map there in the meantime, which would be lost otherwise.
       if (typeof value === "object" && value !== null) operations.push({ op: "test", path: memberPath, value: null });
       operations.push({ op: "add", path: memberPath, value });
     }
@@ -442,12 +455,12 @@ function diffLists(before: JsonValue[], after: JsonValue[], path: string): JsonP
   ];
 }
 
-/** Returns the JSON pointer (RFC 6901) of a path. */
+/** Returns a path as a JSON pointer (RFC 6901). */
 export function pointerOf(path: readonly (string | number)[]): string {
   return path.map((step) => `/${escapePointer(String(step))}`).join("");
 }
 
-/** Returns the operations of a JSON patch that remove a field, and fail if it, or `member` of it, has another value. */
+/** Returns JSON patch operations that remove a field, and fail if the field, or its `member`, has another value. */
 export function removeIf(path: string, value: unknown, member = ""): JsonPatchOperation[] {
   return [
     { op: "test", path: `${path}${member}`, value },

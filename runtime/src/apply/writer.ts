@@ -92,36 +92,36 @@ import {
 const LOOK_AGAIN_AFTER_MS = 10_000;
 const MOST_BLOCKED = 1_000;
 
-/** The live object, and how it is made as desired. */
+/** The live object, and how to apply the desired one. */
 interface WriterOptions extends ChangeOptions {
-  /** Undefined if the object does not exist, or must not be written as it is. */
+  /** Undefined if the object does not exist, or must not be written in its current state. */
   readonly live: DecodedResource | undefined;
-  /** Decides about an existing object that does not belong to the primary. Default: `refuse` */
+  /** Decides whether to adopt an existing object that does not belong to the primary. Default: `refuse` */
   readonly existing?: ((live: KubernetesObject) => Promise<"refuse" | "adopt">) | undefined;
-  /** Whether an existing object keeps its content, and is only linked to the primary. */
+  /** Whether an existing object keeps its content and is only linked to the primary. */
   readonly isLeft?: boolean;
 }
 
-/** An object that is deleted to create it again, and why. */
+/** The reason for deleting an object in order to recreate it. */
 interface Replacement {
   readonly cause: PrimaryCause;
   readonly error: ApiError;
 }
 
 interface TieOptions {
-  /** The metadata of the desired object, with its link. */
+  /** The metadata of the desired object, including its link. */
   readonly desired: ObjectBody["metadata"];
   readonly cause: WriteCause | undefined;
   readonly isFiltered?: boolean;
 }
 
-/** Writes the objects of dependents, by server-side apply or by POST and PUT, unless they are as desired already. */
+/** Writes the objects of dependents with server-side apply, or with POST and PUT, unless they already match. */
 export class Writer {
   readonly #sender: Sender;
   readonly #method: WriteMethod;
-  /** The objects whose last creation failed because another object has the name. */
+  /** Objects whose last creation failed because another object has the same name. */
   readonly #blocked = new Set<string>();
-  /** The digest of the desired object for which an object was last deleted to recreate it. */
+  /** For each object, the digest of the desired object for which it was last deleted to recreate it. */
   readonly #replaced = new Map<string, string>();
 
   constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
@@ -129,7 +129,7 @@ export class Writer {
     this.#method = serverSideApply ? new ServerSideApply(sender) : new Update(sender);
   }
 
-  /** Makes an object as desired. A creation fails if the name belongs to an object that is neither of this primary nor to be adopted. */
+  /** Applies a desired object. A creation fails if an object with the same name neither belongs to this primary nor may be adopted. */
   async apply(target: WriteTarget, stated: ObjectBody, options: WriterOptions): Promise<ApplyResult> {
     const desired = withoutStatus(target.definition, withEncodedData(target.definition, stated));
     target.cache.requireWhole(keyOf(desired.metadata));
@@ -143,13 +143,13 @@ export class Writer {
     const { live, cause } = options;
     const changed = live && (await this.#method.change(target, desired, live, options));
     if (changed !== undefined) return changed;
-    // A GET costs less than another creation that fails.
+    // A GET is cheaper than another failing creation.
     const isBlocked = live === undefined && this.#blocked.has(idOf(target, desired.metadata));
     const resumed = isBlocked ? await this.#resume(target, desired, options) : undefined;
     if (resumed !== undefined) return resumed;
     try {
       const sent = await this.#method.create(target, desired, cause);
-      // The workflow goes on after a postponed change, but not without the object.
+      // The workflow continues after a postponed change, but not without the object.
       if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
       return sent;
     } catch (error) {
@@ -160,7 +160,7 @@ export class Writer {
     }
   }
 
-  /** Reads an object that the watch may not show; undefined if it does not exist, or does not belong to the primary. */
+  /** Reads an object that the watch may not contain. Returns undefined if it does not exist or does not belong to the primary. */
   async findOwn(target: WriteTarget, desired: ObjectBody["metadata"], cause: PrimaryCause) {
     const live = await this.#sender.read(target, desired, cause.signal);
     return live !== undefined && this.#isOwn(desired, live, cause.primary) ? live : undefined;
@@ -171,8 +171,8 @@ export class Writer {
   }
 
   /**
-   * Checks that an object may be deleted to recreate it with another value of an immutable field, and returns how to delete it. Throws if the API
-   * server would reject the creation, or if the object has been recreated for the same desired state before.
+   * Checks whether an object may be deleted in order to recreate it with another value of an immutable field, and returns how to delete it. Throws if
+   * the API server would reject the creation, or if the object has already been recreated for the same desired state.
    */
   async checkReplacement(target: WriteTarget, stated: ObjectBody, { cause, error }: Replacement): Promise<Deletion> {
     const { definition } = target;
@@ -188,7 +188,7 @@ export class Writer {
     try {
       await this.#sender.dryRun({ ...createOf(target, desired), cause });
     } catch (problem) {
-      // The API server checks the name last, so it accepts the object itself.
+      // The API server checks the name last, so it accepts the object apart from the conflict.
       if (!isApiError(problem, 409)) throw fail(`it could not be created again: ${messageOf(problem)}`);
     }
     if (this.#replaced.size >= MOST_BLOCKED) this.#replaced.clear();
@@ -198,13 +198,13 @@ export class Writer {
     return { cause, propagationPolicy: propagationOf(definition) };
   }
 
-  /** Links an object to its primary as the desired object is, and changes no other field. */
+  /** Adds the link of the desired object to a live object, without changing other fields. */
   async tie(target: WriteTarget, live: DecodedResource, options: TieOptions): Promise<DecodedResource> {
     const { desired, cause, isFiltered = true } = options;
     if (hasLink(live.object.metadata, desired)) return live;
     const { uid, resourceVersion } = live.object.metadata;
     const { ownerReferences: wanted = [], ...link } = linkOf(desired);
-    // A merge patch replaces the whole list, so it is locked on the version that was read.
+    // A merge patch replaces the whole list, so it is locked to the resourceVersion that was read.
     const hasOwners = wanted.every((owner) => isOwnedBy(live.object.metadata, owner));
     const { ownerReferences } = mergedMetadata(live.object.metadata, desired);
     const metadata = { ...link, uid, ...(!hasOwners && { ownerReferences, resourceVersion }) };
@@ -216,7 +216,7 @@ export class Writer {
     return sent.entry;
   }
 
-  /** Adds a finalizer to an object and changes no other field: the object may be another client's. */
+  /** Adds a finalizer to an object without changing other fields: the object may belong to another client. */
   async hold(target: WriteTarget, live: DecodedResource, finalizer: string, cause: PrimaryCause): Promise<void> {
     const hold = async (before: DecodedResource) => {
       const { uid, finalizers = [], deletionTimestamp } = before.object.metadata;
@@ -227,7 +227,8 @@ export class Writer {
         ? { op: "add", path, value: [finalizer] }
         : { op: "add", path: `${path}/-`, value: finalizer };
       const patch = jsonPatchOf(target, before.object, [uidTest(uid), addition]);
-      // Another client may add the first finalizer at the same time, so that patch is locked; it differs each time by its version.
+      // Another client may add the first finalizer at the same time, so this patch is locked. The patch then differs each time because of the
+      // resourceVersion, so the finalizer is tracked in write loops instead.
       const held = { ...cause, statement: { held: finalizer } };
       const sent = await this.#sender.send({ ...(isFirst ? locked(patch) : patch), before, cause: held });
       if (sent.kind === "postponed" || sent.entry.object.metadata.finalizers?.includes(finalizer) === true) return;
@@ -239,7 +240,7 @@ export class Writer {
     await retryOnConflict(live, hold, { sender: this.#sender, target });
   }
 
-  /** Removes a finalizer from an object and changes no other field. */
+  /** Removes a finalizer from an object without changing other fields. */
   async release(target: WriteTarget, live: DecodedResource, finalizer: string, cause: PrimaryCause): Promise<void> {
     const release = async (before: DecodedResource) => {
       const { uid, finalizers = [] } = before.object.metadata;
@@ -251,13 +252,13 @@ export class Writer {
     await retryOnConflict(live, release, { sender: this.#sender, target });
   }
 
-  /** Releases an object: removes its link to a primary by a JSON patch, which changes neither other fields nor their managers. */
+  /** Releases an object: removes its link to a primary with a JSON patch, which changes neither other fields nor their managers. */
   async untie(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
     await this.#takeOff(target, live, cause);
     this.#sender.forget(target, live.object, cause);
   }
 
-  /** Removes the owner references of a primary from an object that annotations link to it. */
+  /** Removes the owner references to a primary from an object that is also linked by annotations. */
   async disown(target: WriteTarget, live: DecodedResource, cause: PrimaryCause): Promise<void> {
     await this.#takeOff(target, live, cause, true);
   }
@@ -273,8 +274,8 @@ export class Writer {
     await retryOnConflict(live, takeOff, { sender: this.#sender, target });
   }
 
-  // The object exists, but the watch does not show it: the response to its creation was lost, it lacks the label, or another client created it.
-  // Returns undefined if there is none.
+  // Handles an object that exists but that the watch does not contain: the response to its creation was lost, it lacks the label, or another client
+  // created it. Returns undefined if there is none.
   async #resume(target: WriteTarget, desired: ObjectBody, options: WriterOptions): Promise<ApplyResult | undefined> {
     const { existing, isLeft = false, cause } = options;
     const { metadata } = desired;
@@ -286,7 +287,7 @@ export class Writer {
     try {
       if (!isOwn) checkAdoption(metadata, live.object, await existing?.(live.object));
     } catch (error) {
-      // The objects of deleted primaries would stay in the set.
+      // Otherwise, the objects of deleted primaries would remain in the set.
       if (this.#blocked.size >= MOST_BLOCKED) this.#blocked.clear();
       this.#blocked.add(id);
       throw error;
@@ -294,31 +295,33 @@ export class Writer {
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
     if (!isTerminating && !isLeft) return { kind: "unseen", entry: live, isForeign: !isOwn };
-    // An apply of the link alone would remove the fields that the operator applied before. Another client may have changed the object in the
-    // meantime, so the event of this write is not filtered.
+    // An apply of only the link would remove the fields that the operator applied before. Another client may have changed the object in the meantime,
+    // so the event of this write is not filtered.
     const entry = await this.tie(target, live, { desired: metadata, cause, isFiltered: false });
     return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
   }
 
-  // Linked to the same primary, or linked to none and marked as ours, applied by us, or written by our PUT.
+  // Returns whether an object is linked to the same primary, or is linked to none and was written by us: marked as ours, applied by us, or written by
+  // our PUT.
   #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, primary?: KubernetesObject): boolean {
     const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
-    // It may have the other kind of link, if the deletion of the dependent has changed, or another controller created it.
+    // The object may have the other kind of link, if the deletion policy of the dependent has changed or another controller created it.
     if (isTied && sharesPrimary(primary === undefined ? desired : linksTo(primary), metadata)) return true;
     const isFree = otherOwnerOf(metadata, desired) === undefined;
     // Another client may have removed the link.
     const isUntied = isFree && sharesDependent(desired, metadata);
     if (isUntied && isOriginal(metadata) === true) return true;
-    // An object that was released on purpose has lost its label, too.
+    // An object that was released on purpose lacks the label as well.
     const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
-    // A copy of the object has the annotation of the PUT as well, but also the name of the dependent.
+    // A copy of the object also has the annotation of the PUT, but with the name of the dependent.
     if (isStripped && metadata.annotations?.[LAST_STATED] !== undefined && isOriginal(metadata) !== false) return true;
     return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
 }
 
-// A recreated StatefulSet adopts the pods and claims of the former one. For other kinds, nothing of the former object may run beside the new one.
+// A recreated StatefulSet adopts the pods and claims of the previous one. For other kinds, the dependents of the previous object must be gone before
+// the new one is created.
 function propagationOf({ apiVersion, kind }: ResourceDefinition): "Foreground" | "Orphan" {
   return kind === "StatefulSet" && apiVersion.startsWith("apps/") ? "Orphan" : "Foreground";
 }
@@ -327,7 +330,7 @@ function idOf({ definition }: WriteTarget, metadata: ObjectBody["metadata"]): st
   return `${definition.group}/${definition.plural}/${keyOf(metadata)}`;
 }
 
-// The controller would not find an object without its link, so it would neither write nor delete it.
+// Without its link, the controller would not find the object, and so would neither update nor delete it.
 function checkLink({ definition }: WriteTarget, desired: ObjectBody["metadata"], { object }: DecodedResource): void {
   const missing = missingLink(object.metadata, desired);
   if (missing.length === 0 || object.metadata.deletionTimestamp !== undefined) return;
@@ -337,7 +340,7 @@ function checkLink({ definition }: WriteTarget, desired: ObjectBody["metadata"],
   );
 }
 
-/** Returns the operations that remove the references to an owner from an object, with its label and annotations unless `keepsLink` is set. */
+/** Returns the operations that remove the references to an owner from an object and, unless `keepsLink` is set, its label and annotations. */
 export function untyingOperations(
   { metadata }: KubernetesObject,
   owner: string | undefined,
@@ -350,7 +353,7 @@ export function untyingOperations(
   };
   const annotations = [...LINK_ANNOTATIONS, LAST_STATED].flatMap((name) => removedFrom("annotations", name));
   const links = keepsLink ? [] : [...annotations, ...removedFrom("labels", CONTROLLER_LABEL)];
-  // From the last to the first, because a removal shifts the indexes after it.
+  // In reverse order, because a removal shifts the indexes after it.
   const owners = [...ownerReferences.entries()].reverse().flatMap(([index, each]) => {
     return each.uid === owner ? removeIf(pointerOf(["metadata", "ownerReferences", index]), owner, "/uid") : [];
   });
@@ -366,10 +369,10 @@ export function checkAdoption(
   policy?: "refuse" | "adopt",
 ): void {
   const object = describeObject(live, desired);
-  // Without the conflict of the creation as its cause, which would only confuse.
+  // Without the conflict of the creation as the cause, which would only be confusing.
   const fail = (problem: string) => new BlockedError(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
-  // No watch event enqueues the primary when an object that is not linked to it is deleted.
+  // When an object that is not linked to the primary is deleted, no watch event enqueues the primary.
   const later = (problem: string) => new RetryAfterError(`${object} ${problem}`, LOOK_AGAIN_AFTER_MS);
   const strange = "already exists and is not owned by this primary";
   if (policy !== "adopt" && isTerminating)
@@ -384,7 +387,7 @@ export function checkAdoption(
   if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created again after its deletion");
 }
 
-/** Writes objects by server-side apply. */
+/** Writes objects with server-side apply. */
 class ServerSideApply implements WriteMethod {
   readonly #sender: Sender;
   readonly #leftFields: LeftFields;
@@ -395,7 +398,7 @@ class ServerSideApply implements WriteMethod {
   }
 
   create(target: WriteTarget, desired: ObjectBody, cause: WriteCause | undefined): Promise<WriteResult> {
-    // An apply with a resource version fails with a conflict if the object exists, so it takes over no fields of other managers.
+    // With a resourceVersion, an apply fails with a conflict if the object exists, so it takes no fields over from other managers.
     return this.#sender.send({ ...locked({ ...applyOf(target, desired), version: "1" }), desired, cause });
   }
 
@@ -416,7 +419,7 @@ class ServerSideApply implements WriteMethod {
     }
     const { uid, resourceVersion } = live.object.metadata;
     if (basis !== undefined && basis.version !== resourceVersion) return { kind: "unseen", entry: live };
-    // With the uid, an apply neither creates a deleted object again nor takes over one that another client has created under its name.
+    // With the UID, an apply neither recreates a deleted object nor overwrites one that another client has created under the same name.
     const metadata = Object.assign({}, desired.metadata, { uid }, basis && { resourceVersion });
     const stated = Object.assign({}, desired, { metadata });
     const write = { ...applyOf(target, stated), desired, before: live, cause, released };
@@ -436,7 +439,7 @@ class ServerSideApply implements WriteMethod {
     }
   }
 
-  /** Returns undefined if the object no longer exists, or another one has its name. */
+  /** Returns undefined if the object no longer exists or another object has its name. */
   async #send(write: Write<DecodedResource>, basis: WriteBasis | undefined): Promise<WriteResult | undefined> {
     const sender = this.#sender;
     const { target, before, cause } = write;
@@ -450,20 +453,20 @@ class ServerSideApply implements WriteMethod {
     }
   }
 
-  // An earlier version of the operator wrote the object by PUT, or under another field manager.
+  // Whether an earlier version of the operator wrote the object with PUT or under another field manager.
   #isToMigrate(live: DecodedResource): boolean {
     const wasPut = live.object.metadata.annotations?.[LAST_STATED] !== undefined;
     return wasPut || isOwnedByFormer(live, this.#sender.formerFieldManagers);
   }
 }
 
-// An apply does not remove fields that the same manager wrote by PUT, that another controller applied which had the object before, or that have lost
-// their managers in a backup. So the first apply migrates them, as kubectl does (csaupgrade in client-go).
+// An apply does not remove fields that the same manager wrote with PUT, that a previous controller of the object applied, or that have lost their
+// managers in a backup. So the first apply migrates their managed fields, like kubectl does (csaupgrade in client-go).
 
-/** Applies an object after migrating its managed fields, so that the apply removes what earlier writes left. */
+/** Applies an object after migrating its managed fields, so that the apply removes fields that remain from earlier writes. */
 async function applyMigrating(sender: Sender, write: Write<DecodedResource>): Promise<WriteResult> {
   const { target, ref, lock, before, cause } = write;
-  // Kept between attempts: after a lost answer the next one finds the entries as this one left them.
+  // Kept between attempts: after a lost response, the next attempt finds the entries that this one wrote.
   let migrated: { readonly former: readonly ManagedEntry[]; readonly left: readonly FieldPath[] } | undefined;
   const migrate = async (live: typeof before) => {
     const state = await readWhole(sender, { ...write, before: live });
@@ -491,7 +494,7 @@ async function applyMigrating(sender: Sender, write: Write<DecodedResource>): Pr
   try {
     return await sender.send(afterEdit(write, state));
   } catch (error) {
-    // Some fields cannot be removed, and nothing tells any more which ones are ours and which ones are defaults.
+    // Some fields cannot be removed, and it is no longer known which fields are ours and which are defaults.
     if (!isApiError(error, 422)) throw error;
     const given = await writeEntries(sender, write, { object: state.object, entries: former });
     const sent = await sender.send(afterEdit(write, given));
@@ -503,7 +506,7 @@ async function applyMigrating(sender: Sender, write: Write<DecodedResource>): Pr
   }
 }
 
-// Returns the entries, with the fields of former writes as applied ones.
+// Returns the entries, with the fields of earlier writes merged into our applied ones.
 function withFormer(
   { object, entries }: WholeState,
   write: Write<DecodedResource>,
@@ -525,8 +528,8 @@ function withFormer(
 }
 
 /**
- * Returns fields that are ours without an entry that says so: those of the last PUT, and, if the managed fields were stripped, all fields beside a
- * desired one that no other manager owns.
+ * Returns fields that are ours although no entry lists them: those of the last PUT and, if the managed fields were stripped, all fields that are not
+ * desired and that no other manager owns.
  */
 function leftOver(
   { object, entries }: WholeState,
@@ -538,7 +541,7 @@ function leftOver(
   const isFree = (fields: FieldPath) => others.every(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, fields) === undefined);
   const statement = fieldsOfStatement(object).filter((fields, index) => index === 0 || isFree(fields));
   const isStripped = entries.length === 0 || unowned !== undefined;
-  // An object that the controller did not write keeps its fields when it is adopted.
+  // When an object that the controller did not write is adopted, it keeps its fields.
   if (!isStripped || object.metadata.labels?.[CONTROLLER_LABEL] === undefined) return statement;
   const isUnowned = ({ fields }: Place) =>
     unowned === undefined || fieldsAt(unowned.fieldsV1 ?? {}, fields) !== undefined;
@@ -550,7 +553,7 @@ function leftOver(
   return [...statement, ...free.map(({ fields }) => fields)];
 }
 
-/** Returns all fields of the desired object, each without those below it. */
+/** Returns all fields of the desired object, each without the fields below it. */
 function statedFields(object: KubernetesObject, write: Write<DecodedResource>): readonly FieldPath[] {
   const found: FieldPath[] = [];
   for (let level = [placeOf(object, write)]; level.length > 0;) {
@@ -565,12 +568,12 @@ function placeOf(object: KubernetesObject, { target, desired }: Write): Place {
 }
 
 /**
- * Removes fields that an apply left behind, unless another manager owns them as well. Fields that could not be removed are kept in memory: after the
- * apply the managed fields no longer tell that they were ours.
+ * Removes fields that an apply left behind, unless another manager also owns them. Fields that could not be removed are kept in memory: after the
+ * apply, the managed fields no longer show that they were ours.
  */
 class LeftFields {
   readonly #sender: Sender;
-  /** By the uid of the object. */
+  /** By UID of the object. */
   readonly #pending = new Map<string, readonly FieldPath[]>();
 
   constructor(sender: Sender) {
@@ -581,7 +584,7 @@ class LeftFields {
     return this.#pending.size > 0 && this.#pending.has(object.metadata.uid ?? "");
   }
 
-  /** Returns the result of an apply, or of the patch that removes the fields that it left. */
+  /** Returns the result of an apply or, if it left fields behind, of the patch that removes them. */
   async removeAfter(write: Write<DecodedResource>, sent: WriteResult): Promise<WriteResult> {
     if (sent.kind === "postponed") return sent;
     const { uid = "" } = sent.entry.object.metadata;
@@ -615,7 +618,7 @@ class LeftFields {
   }
 }
 
-/** Returns those of `fields` that the object has and that no other manager owns, each with its mirror. */
+/** Returns those of `fields` that the object contains and that no other manager owns, each together with its mirror field. */
 function removableFields(
   { object, entries }: WholeState,
   fields: readonly FieldPath[],
@@ -623,7 +626,7 @@ function removableFields(
 ): readonly LeftField[] {
   const others = entries.filter((entry) => !isAppliedBy(entry, fieldManager) && entry.manager !== BEFORE_FIRST_APPLY);
   const find = (path: FieldPath): LeftField | undefined => {
-    // Replicas may have been scaled through the subresource, which stripped managed fields do not tell.
+    // Replicas may have been scaled through the subresource, which stripped managed fields do not show.
     const isKept = path.at(-1) === "f:replicas" || isReleased(path, released);
     const isOwned = others.some(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, path) !== undefined);
     return isKept || isOwned ? undefined : resolveField(object as unknown as JsonValue, path);
@@ -637,7 +640,7 @@ function removableFields(
   });
 }
 
-// In a PodSpec the API server sets each of these fields to the value of the other one if that is absent, so only both together go.
+// In a PodSpec, the API server sets each of these fields to the value of the other one if it is absent, so both must be removed together.
 const MIRRORS: { readonly [element: string]: string } = { "f:serviceAccountName": "f:serviceAccount" };
 
 function mirrorOf(path: FieldPath): FieldPath | undefined {
