@@ -117,7 +117,7 @@ function describeScope(scope: string): string {
 // Schema comparison.
 //
 // A difference is anything that makes the API server reject, drop, or merge a value differently than expected, or return a value of another type.
-// Additional fields and validation rules in the cluster are no differences, and neither is anything that the compiled schema does not declare.
+// Additional fields and validation rules in the cluster are not differences, and neither is anything that the compiled schema does not declare.
 
 /** A path at which the schemas differ, with the expected and the found value. */
 interface SchemaDifference {

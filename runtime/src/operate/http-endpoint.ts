@@ -9,7 +9,7 @@ export interface EndpointAnswer {
   readonly status: number;
   /** A stream is destroyed when the client disconnects. */
   readonly body: string | Readable;
-  /** Default: plain text. */
+  /** Default: plain text */
   readonly contentType?: string;
   readonly headers?: { readonly [name: string]: string };
 }
@@ -52,7 +52,7 @@ const LIMITS = {
 const MAX_CONNECTIONS = 100;
 const STALL_TIMEOUT_MS = 90_000;
 
-/** A small HTTP server for probes, metrics and debugging. */
+/** A small HTTP server for probes, metrics, and debugging. */
 export class HttpEndpoint {
   readonly #options: HttpEndpointOptions;
   readonly #server: Server;

@@ -104,7 +104,7 @@ interface LeadershipOptions extends LeadershipListeners {
   readonly seenTerm: number | undefined;
 }
 
-/** The leadership of one start of an operator. */
+/** The leadership of an operator for one of its starts. */
 export class Leadership {
   readonly #identity = createIdentity();
   // A separate client, so that a renewal never waits for other requests. It does not retry: the elector does.

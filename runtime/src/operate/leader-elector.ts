@@ -378,7 +378,7 @@ export class Elector {
     await sleep(ms * (1 + jitter * random()), this.#ending.signal, this.#clock).catch(() => {});
   }
 
-  /** Waits without jitter, but not longer than until `#renewNow` is called. */
+  /** Waits without jitter until the time has passed or `#renewNow` is called. */
   async #pauseUntilAsked(ms: number): Promise<void> {
     const asked = new AbortController();
     this.#renewNow = () => asked.abort();

@@ -219,7 +219,7 @@ export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
 
 /** Applies the defaults of the durations. */
 export function durationsOf(settings: LeaderElectionSettings) {
-  // The defaults are those of controller-runtime and client-go.
+  // Defaults of controller-runtime and client-go.
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = settings;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }

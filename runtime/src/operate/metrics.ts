@@ -343,7 +343,7 @@ export class Metric {
       }
   }
 
-  /** Removes all series if the metric is a gauge, which is read anew at each scrape. */
+  /** Removes all series of a gauge before a scrape sets the current ones. Counters and histograms are kept. */
   reset(): void {
     if (this.#definition.type === "gauge") this.#series.clear();
   }

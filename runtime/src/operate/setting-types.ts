@@ -118,7 +118,7 @@ export function choice(...of: readonly string[]): SettingType {
   return { words: `one of ${of.join(", ")}`, schema: { enum: of }, read };
 }
 
-/** Parses the value of a setting; throws an error that describes valid values. */
+/** Parses the value of a setting. Throws an error that describes valid values. */
 export function readSetting(type: SettingType, given: unknown): SettingValue {
   const value = type.read(given);
   if (value === undefined) throw new Error(`is ${JSON.stringify(given)}, and has to be ${type.words}`);

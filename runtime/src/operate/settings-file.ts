@@ -50,7 +50,7 @@ export function parseSettings(
       else if (member !== null) read(member, memberPath);
     }
   };
-  // An alias may be unresolved.
+  // Throws for an unresolved alias.
   if (document.contents !== null) collectProblem(problems, `${file}:`, () => read(document.contents!, ""));
   if (problems.length > 0) throw new SettingsError(problems);
   return values;

@@ -37,7 +37,7 @@ export interface GivenUpPrimary {
   readonly error: string;
 }
 
-/** The primaries whose quick retries are exhausted. */
+/** Primaries whose quick retries are exhausted. */
 export interface GivenUp {
   readonly count: number;
   /** The first ten of them. */

@@ -196,7 +196,7 @@ const MAX_REASONS = 8;
 const HURRY_MS = 100;
 const FREE_HURRIES = 10;
 const LONGEST_HURRY_MS = 1_000;
-// As in JOSDK.
+// Lower limit of the wait for the rate limiter, as in JOSDK.
 const SHORTEST_LIMIT_MS = 50;
 // A retry that is due later than this keeps its time, regardless of failures before it (JOSDK 5.4).
 const SHORT_WAIT_MS = 5_000;
@@ -281,7 +281,7 @@ function afterDeletion(
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   const { object } = event.entry;
   const log = logOf("info", `${describeObject(object, object.metadata)} was deleted or is no longer watched`);
-  // Handled at the end of the reconcile in progress.
+  // The end of the reconcile in progress handles the deletion.
   if (state.running !== "nothing")
     return withLog(stay({ ...state, eventing: "deleted", reasons: [], priority: "background" }), log);
   return withLog(gone(isKnown), log);

@@ -114,8 +114,8 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly stalledAfterMs?: number;
   /**
-   * Whether the runtime manages conditions in the status of the primaries: `Ready`, and one for each dependent that is not ready. They are applied by
-   * a separate field manager, independent of the reconciler's status. Default: no conditions
+   * Whether the runtime manages conditions in the status of the primaries: `Ready`, and one for each dependent that is not ready. If the reconciler
+   * returns a status, they are written together with it; otherwise a separate field manager applies them. Default: no conditions
    */
   readonly statusConditions?: "managed" | undefined;
   /**
@@ -193,7 +193,7 @@ export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition)
 
 /** Returns the default finalizer for a kind, named as in JOSDK. */
 export function defaultFinalizerOf({ plural, group }: ResourceDefinition): string {
-  // Finalizers must be qualified with a domain. The core group and groups without a dot are no domains.
+  // Finalizers must be qualified with a domain. The core group and groups without a dot are not domains.
   const qualified = group === "" ? plural : `${plural}.${group}`;
   return qualified.includes(".") ? `${qualified}/finalizer` : `${qualified}.gen-operator.dev/finalizer`;
 }

@@ -6,17 +6,17 @@ import { type Clock, systemClock } from "../base/wait.js";
 /** How long the API server may still execute an aborted request, even behind a slow proxy. */
 const LATE_MS = 10_000;
 
-/** Tracks the aborted writes of all controllers of a process. */
+/** Tracks aborted writes of all controllers of this process. */
 export class LateWrites {
   readonly #clock: Clock;
-  /** When the writes of a previous process expire. */
+  /** When aborted writes of a previous process expire. */
   readonly #othersEnd: number;
   /** By UID of the primary, in order of expiry. */
   readonly #ends = new Map<string, { readonly end: number; readonly writer: object }>();
   /** UIDs of primaries that no previous process has written for; kept until `#othersEnd`. */
   readonly #new = new Set<string>();
 
-  /** `startedAt`: the start of the process, if a previous process may have aborted writes. */
+  /** `startedAt` is the start of the process, if a previous process may have aborted writes. */
   constructor({ clock = systemClock, startedAt = -Infinity }: { clock?: Clock; startedAt?: number } = {}) {
     this.#clock = clock;
     this.#othersEnd = startedAt + LATE_MS;

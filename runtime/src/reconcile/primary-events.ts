@@ -16,7 +16,7 @@ import { type Clock, sleep } from "../base/wait.js";
 import type { ReconcileEvent } from "../queue/controller.js";
 import { statusConditionsOf } from "./status-conditions.js";
 
-// The API server rejected the object itself: bad request, too large, invalid.
+// The API server rejected the object itself: bad request, too large, or invalid.
 const REFUSALS: readonly number[] = [400, 413, 422];
 
 /** Records that the API server rejected an object in a reconcile, or that objects were pruned. */

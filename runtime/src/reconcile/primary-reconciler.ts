@@ -472,7 +472,7 @@ function inputReaderOf(
 
 type PartReader = (metadata: ObjectMeta, applied: { readonly [member in Member]: KeySet }) => unknown;
 
-// Values that the controller itself applied are no inputs. Another client that changes such a value becomes the owner of the key.
+// Values that the controller itself applied are not inputs. Another client that changes such a value becomes the owner of the key.
 function partOf(input: PrimaryInput): PartReader {
   const keyed = keyedInputOf(input);
   if (keyed === undefined) return ({ ownerReferences }) => ownerReferences;

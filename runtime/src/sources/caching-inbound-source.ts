@@ -15,7 +15,7 @@ export interface Inbound<Resource> {
   put(primary: ObjectKey, resource: Resource): void;
   /** Replaces all resources of a primary. */
   replace(primary: ObjectKey, resources: readonly Resource[]): void;
-  /** Removes the resource with this id. */
+  /** Removes the resource with this ID. */
   delete(primary: ObjectKey, id: string): void;
 }
 

@@ -17,7 +17,7 @@ export type IndexedPrimaries = Pick<
   "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "indexFor" | "addIndex" | "removeIndex"
 >;
 
-/** The controller that starts an event source, and the means that the source gets from it. */
+/** The controller that starts an event source, and what it provides to the source. */
 export interface EventSourceContext {
   /** The name of the controller. */
   readonly controller: string;
@@ -101,7 +101,7 @@ export function anyOf<Args extends readonly unknown[]>(...filters: readonly Filt
 }
 
 /**
- * Negates a filter or a condition.
+ * Returns the negation of a filter or condition.
  *
  * @example { reconcilePrecondition: not(crdPresent(Route)) }
  */

@@ -284,7 +284,7 @@ class SingleFetch<Taken> {
       // Callers rely on a synchronous start, so only await if necessary.
       const turn = turns?.acquire(signal);
       if (turn !== undefined) await turn;
-      // Set, because nothing is fetched before the start.
+      // Defined, because nothing is fetched before the start.
       const { clock, controller } = context()!;
       const call = { what: `${part} of event source "${name}"`, controller };
       const tracked = (late: AbortSignal) => userCalls.track(call, () => fetch(late));

@@ -31,8 +31,8 @@ export interface InformerSourceOptions<
   readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] } | undefined;
   /**
    * With `metadata`, the API server sends, and the cache keeps, only metadata. With paths such as `spec.containers[].image` or
-   * `metadata.labels["example.com/app"]`, the cache keeps the values at these paths and the metadata; if any path is within the metadata, it keeps
-   * only these values, the identity, and the owner references of it. A partial object cannot be written.
+   * `metadata.labels["example.com/app"]`, the cache keeps the values at these paths and the metadata; if any path is within the metadata, only these
+   * values, the identity, and the owner references are kept of the metadata. A partial object cannot be written.
    *
    * @example informerSource({ name: "pods", resource: Pod, cache: { paths: ["status.phase"] } })
    */

@@ -180,7 +180,7 @@ export function isReady(state: NodeState): boolean {
   return "isReady" in state && state.isReady;
 }
 
-/** Reports whether a dependent or item was deleted, or is left to the garbage collector, so that its dependencies can be deleted. */
+/** Reports whether a dependent or item was deleted, is inactive, or is left to the garbage collector, so that its dependencies can be deleted. */
 export function isGone(state: NodeState): boolean {
   return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }

@@ -49,12 +49,12 @@ interface Remover {
 /** Finds the linked objects of one kind, of any dependent, and deletes them. */
 interface KindReconciler extends Remover {
   readonly objects: {
-    /** Returns the objects linked to a primary that are not taken, with the names of the dependents under which they were written. */
+    /** Returns the objects that are linked to a primary and not claimed, with the names of the dependents under which they were written. */
     leftovers(
       primary: KubernetesObject,
       isTaken: (key: ObjectKey) => boolean,
     ): readonly { readonly name: string; readonly live: KubernetesObject }[];
-    /** Returns the keys of objects that refer to a primary without a proof and are not taken; reported once per primary. */
+    /** Returns the keys of objects that refer to a primary without a proof and are not claimed; reported once per primary. */
     takeUnproven(primary: KubernetesObject, isTaken: (key: ObjectKey) => boolean): readonly ObjectKey[];
   };
 }
@@ -88,7 +88,7 @@ interface PruneOptions {
   readonly kinds: RemovedKinds;
 }
 
-/** What a finished run tells about the objects of its primary. */
+/** What a finished run knows about the objects of its primary. */
 interface PruneFacts {
   readonly primary: KubernetesObject;
   readonly plan: Plan;

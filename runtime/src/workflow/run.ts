@@ -408,7 +408,7 @@ export interface WorkflowResult<Name extends string = string, Details = Workflow
   readonly dependents: {
     readonly [name in Name]: DependentOutcome<name extends keyof Details ? Details[name] : Record<never, never>>;
   };
-  /** The outcomes of dependents that are in `removed`, or unclaimed for another reason; absent if nothing is left of them. */
+  /** The outcomes of dependents that were removed from the workflow, and of unclaimed objects of unknown dependents; absent if there are none. */
   readonly removed?: { readonly [name: string]: DependentOutcome };
   /** Whether every dependent that should exist is up to date and ready, and all others are deleted; for a cleanup, whether all are deleted. */
   readonly isReady: boolean;

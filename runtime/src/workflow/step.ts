@@ -50,7 +50,7 @@ const TRY_AGAIN_AFTER_MS = 1_000;
 export class Target {
   readonly definition: DependentDefinition;
   readonly reconciler: DependentReconciler;
-  /** The key of the item of a bulk dependent. */
+  /** The item key, if this is an item of a bulk dependent. */
   readonly item: string | undefined;
   conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
   desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
@@ -103,7 +103,7 @@ export class Target {
     if (isHeldForCleanup(this.definition)) await this.reconciler.holds?.releaseAll(run, new Set());
   }
 
-  /** Evaluates a condition, at most once per run. An absent condition is met. */
+  /** Evaluates a condition, unless its result is known already. An absent condition is met. */
   async ask(name: keyof Conditions, run: Run): Promise<boolean> {
     const { definition, conditions } = this;
     const condition: Condition<never, never> | undefined = definition[name];
@@ -333,7 +333,7 @@ export class Target {
     return { kind: "failed", error: new Error(message, { cause: error }) };
   }
 
-  /** Writes or removes the object. A changed item is looked up again afterwards. */
+  /** Writes or deletes the object. A changed item is looked up again afterwards. */
   async #change<Result extends WriteOutcome | void>(run: Run, change: () => Promise<Result>): Promise<Result> {
     let result: Result | undefined;
     try {

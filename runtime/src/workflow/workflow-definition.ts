@@ -34,8 +34,8 @@ export interface ConditionArguments<Primary, Secondary, Live = object> extends D
 }
 
 /**
- * Computes the desired object of a dependent, or the desired items of a bulk dependent by key. Called at most once per reconcile, unless the live
- * object turns out to have changed. `Guarded` is the primary type, narrowed by the conditions of the dependent.
+ * Computes the desired object of a dependent, or the desired items of a bulk dependent by key. Called once per reconcile; called again if the live
+ * object has changed in the meantime. `Guarded` is the primary type, narrowed by the conditions of the dependent.
  */
 export type Desired<Primary, Secondary, Input, Guarded extends Primary = Primary> = (
   args: DependentArguments<Primary, Secondary, Guarded>,
@@ -47,7 +47,10 @@ export interface ConditionResult<Detail = unknown> {
   readonly detail: Detail;
 }
 
-/** Decides about a dependent. Evaluated at most once per run; a postcondition of a bulk dependent once per item. */
+/**
+ * Decides about a dependent. Evaluated once per run, or once per item for a postcondition of a bulk dependent; evaluated again if the live object has
+ * changed in the meantime.
+ */
 export type Condition<Primary, Secondary, Detail = unknown, Live = object> = (
   args: ConditionArguments<Primary, Secondary, Live>,
 ) => boolean | ConditionResult<Detail> | Promise<boolean | ConditionResult<Detail>>;
