@@ -22,7 +22,7 @@ import { type LineLevel, messageOf } from "../base/logger.js";
 type Eventing =
   | "none"
   | "event"
-  /** The controller has removed its finalizer: events are dropped until the primary is deleted or re-created. */
+  /** The controller has removed its finalizer: events are dropped until the primary is deleted or recreated. */
   | "finalizerRemoved"
   | "deleted"
   /** Another event followed the deletion. */
@@ -187,7 +187,7 @@ const STARTED: Transition = { state: RUNNING_STATE, effects: NO_EFFECTS };
 /** The transition after a success without further events. Most primaries share this state until their resync. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
-/** The reason to reconcile an object that was re-created before its deletion was observed. */
+/** The reason to reconcile an object that was recreated before its deletion was observed. */
 const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
 
 // Reasons are only used in log lines and events.
@@ -258,7 +258,7 @@ function submitUnlessHeld(state: PrimaryState): Transition {
 
 function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
   const { uid, isMarkedForDeletion } = event;
-  // The watch may have missed the deletion: a re-created object has another UID, and is reconciled even if it is terminating as well.
+  // The watch may have missed the deletion: a recreated object has another UID, and is reconciled even if it is terminating as well.
   if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
   return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
@@ -408,7 +408,7 @@ function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, set
   const { outcome, entry, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
-    // A re-created object must not wait for the retries of a deletion whose quick retries are exhausted.
+    // A recreated object must not wait for the retries of a deletion whose quick retries are exhausted.
     const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }

@@ -1,5 +1,5 @@
 // Writes of a controller to its primaries: the finalizer, the resource, the status, and the conditions in it. Every write contains the UID, so that a
-// deleted primary is not re-created. (The API server ignores the UID in an apply to the status subresource of a custom resource: a re-created primary
+// deleted primary is not recreated. (The API server ignores the UID in an apply to the status subresource of a custom resource: a recreated primary
 // gets its own status shortly afterwards.) OwnFields detects that another client overwrites what the controller wrote.
 import {
   KindOperations,
@@ -435,7 +435,7 @@ export class OwnFields {
     // A patch of the status may contain the conditions.
     const isWriter = (each: OwnPart) => !this.#serverSideApply || each.fieldManager === fieldManager;
     const index = this.#parts.findIndex((each) => each.part === part && isWriter(each));
-    // The primary may have been re-created in the meantime.
+    // The primary may have been recreated in the meantime.
     const isOf = answer === undefined || uidOf(answer) === metadata.uid;
     if (known !== undefined && index >= 0 && isOf) known.readings[index] = answer && this.#parts[index]!.read(answer);
   }

@@ -245,7 +245,7 @@ export class SharedInformer implements Informer {
   async startOrThrow(): Promise<void> {
     const synced = this.start();
     if (this.#run?.isSynced === true) return;
-    // The next attempt may be minutes away, and would probably fail for the same reason.
+    // The next attempt may be delayed by the backoff, and would probably fail for the same reason.
     if (this.#lastFailure !== undefined && !this.#isBusy) throw this.#errorOf(this.#lastFailure);
     await untilAborted(synced, this.#givenUp.signal);
   }

@@ -139,7 +139,7 @@ export function condemnedBy<Each extends Standing>(
 ): Map<Each, string> {
   const condemned = new Map<Each, string>();
   const visit = (each: Each, reason: string): void => {
-    // A dependent that is not pending has run already, or is being deleted for another reason.
+    // A dependent that is not pending is being deleted, or was deleted, for another reason.
     if (condemned.has(each) || (each !== one && each.state.kind !== "pending")) return;
     condemned.set(each, reason);
     const { definition, neededBy } = each.node;

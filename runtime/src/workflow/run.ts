@@ -181,7 +181,7 @@ class WorkflowRun {
         step.bulk?.fail(new Error(outcome));
         const condemned = condemnedBy(this.#steps, step, outcome);
         for (const [each, because] of condemned) each.state = { kind: "condemned", because };
-        // An inactive dependent counts as absent: only its dependents are deleted.
+        // An inactive dependent counts as absent: only what depends on it is deleted.
         if (outcome === INACTIVE) this.#end(step, { kind: "inactive" });
       }
     } catch (error) {

@@ -71,7 +71,7 @@ export type ExistingCondition<Primary, Secondary, Live = object> = (
 
 /** The four conditions of a dependent, in the order of their evaluation. */
 export interface Conditions {
-  /** If false, the dependent counts as absent: it is neither watched nor deleted, and its dependents are deleted. */
+  /** If false, the dependent counts as absent: it is neither watched nor deleted, and everything that depends on it is deleted. */
   readonly activationCondition?: Condition<never, never>;
   /** If false, the dependent and everything that depends on it are deleted. */
   readonly reconcilePrecondition?: Condition<never, never>;
@@ -100,8 +100,8 @@ export interface BulkOptions {
 }
 
 /**
- * A dependency that is only waited for if its conditions do not exclude it. While it is excluded, `secondary` has `undefined`, or no items, for it,
- * even before it is deleted. Deletions follow the order of the graph.
+ * A dependency that is only waited for if its conditions do not exclude it. While it is excluded, it is missing from `secondary` (`undefined`, or no
+ * items of a bulk dependent), even before it is deleted. Deletions follow the order of the graph.
  */
 export interface OptionalDependency<Name = string> {
   readonly name: Name;
@@ -154,7 +154,7 @@ export interface UpdateArguments<Primary, Secondary, Input, Live> extends Depend
 export interface DeleteArguments<Primary, Secondary, Live> extends DependentArguments<Primary, Secondary> {
   readonly live: Live;
   /**
-   * Deletes the object as the runtime does, unless it was re-created. If it is not called, the object stays. Default: the API server's propagation
+   * Deletes the object as the runtime does, unless it was recreated. If it is not called, the object stays. Default: the API server's propagation
    * policy
    */
   next(options?: Pick<DeleteOptions, "propagationPolicy">): Promise<void>;
@@ -198,8 +198,8 @@ export interface KubernetesDependent extends NodeDefinition {
    */
   readonly mode?: "managed" | "createOnly" | "readOnly" | "once";
   /**
-   * With `mode: "once"`, the object is re-created when this value changes, after the previous one has ended. Derive it from the primary, never from
-   * the operator: a new operator version would run all Jobs again. Default: the object is never re-created
+   * With `mode: "once"`, the object is recreated when this value changes, after the previous one has ended. Derive it from the primary, never from
+   * the operator: a new operator version would run all Jobs again. Default: the object is never recreated
    *
    * @example again: ({ primary }) => primary.spec.version
    */
@@ -222,8 +222,9 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly filters?: EventFilters<never>;
   /**
    * What happens to the object when the primary is deleted. `garbageCollected`: the garbage collector deletes it because of its owner reference.
-   * `ordered`: the runtime deletes it first, in reverse order of the graph. `orphan`: the runtime releases it first; also if it must not exist while
-   * the primary does. Default: `garbageCollected`; in another cluster, where owner references do not work, `ordered`
+   * `ordered`: the runtime deletes it before the primary, in reverse order of the graph. `orphan`: the runtime releases it before the primary is
+   * deleted, and also if it must not exist while the primary does. Default: `garbageCollected`; in another cluster, where owner references do not
+   * work, `ordered`
    */
   readonly deletion?: Deletion;
   /**
@@ -341,7 +342,7 @@ const DATA_KINDS: ReadonlySet<string> = new Set([
   "snapshot.storage.k8s.io/VolumeSnapshotContent",
 ]);
 
-/** Reports whether deleting an object of a kind loses data, so that it is never deleted to re-create it. */
+/** Reports whether deleting an object of a kind loses data, so that it is never deleted to recreate it. */
 export function ownsData({ group, kind }: Pick<ResourceDefinition, "group" | "kind">): boolean {
   return DATA_KINDS.has(`${group}/${kind}`);
 }
