@@ -207,7 +207,7 @@ export function pathText(path: readonly (string | number)[]): string {
   }, "");
 }
 
-// The API server sets these fields on every write.
+// Counters that the API server increments.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
 /** Returns whether two states of an object differ in a field that none of `owned` covers, so that another client changed it between them. */

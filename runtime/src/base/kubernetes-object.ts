@@ -30,7 +30,8 @@ export interface ManagedFields {
 
 /**
  * The metadata of an object. Times are RFC 3339 strings. The API server sets `uid`, `resourceVersion`, `generation`, `creationTimestamp` and
- * `deletionTimestamp`, and ignores the values that clients send. The caches of the runtime drop `managedFields`.
+ * `deletionTimestamp`. Values that clients send do not change these fields; a `uid` or `resourceVersion` in a write is a precondition. The caches of
+ * the runtime drop `managedFields`.
  */
 export interface ObjectMeta {
   readonly name: string;
@@ -221,7 +222,7 @@ export interface ResourceReader<Resource> {
 /** The subresource that was applied; empty for the object itself. */
 export interface OwnedFields {
   readonly fieldManager: string;
-  /** The subresource through which it was applied; empty if it was the object itself. */
+  /** The subresource that was applied; empty for the object itself. */
   readonly subresource: string;
   readonly apiVersion: string;
   readonly fieldsV1: string;

@@ -35,7 +35,7 @@ export interface LoadConnectionOptions {
  */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
-  // Loaded lazily: a process in a cluster does not need it.
+  // Loaded only if there is a kubeconfig, which a process in a cluster usually does not have.
   const fromFiles = async (files: readonly string[]) =>
     (await import("./kubeconfig.js")).readKubeconfig(files, options);
   if (kubeconfig !== undefined) return fromFiles([kubeconfig]);

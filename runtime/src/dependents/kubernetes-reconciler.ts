@@ -766,7 +766,7 @@ class FinalizerHolds implements CleanupHolds {
       });
   }
 
-  /** Removes the finalizer from an object that is being deleted itself and is no longer needed. */
+  /** Removes the hold finalizer from an object that is being deleted, or is about to be, because it is no longer needed. */
   async release(run: DependentRun, live: DecodedResource): Promise<void> {
     const finalizer = this.finalizerOf(run.primary);
     if (live.object.metadata.finalizers?.includes(finalizer) !== true) return;
