@@ -45,7 +45,7 @@ export interface ReconcileScope {
   /** The cached state, or the last known state of a deleted primary. */
   readonly entry: DecodedResource;
   readonly reasons: readonly ReconcileReason[];
-  /** `attempt` is the number of retries since the last success; 0 for the first attempt. */
+  /** `attempt` is the number of retries that the retry policy has granted since the last success. */
   readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
   /** The time spent in the queue. */
   readonly queuedMs: number;

@@ -100,7 +100,7 @@ export interface Context<Primary = KubernetesObject> {
   /** The operator's client, for requests that no dependent covers. */
   readonly client: ApiClient;
   readonly logger: Logger;
-  /** `attempt` is the number of retries since the last success; 0 for the first attempt. */
+  /** `attempt` is the number of retries that the retry policy has granted since the last success. */
   readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
   /** Why the primary is reconciled; intended for logs. */
   readonly reasons: readonly ReconcileReason[];
