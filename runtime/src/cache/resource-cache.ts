@@ -108,7 +108,7 @@ export class ResourceCache {
     return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.bounded?.held ?? 0 };
   }
 
-  /** Returns an object, or undefined if it is not cached or evicted. */
+  /** Returns an object, or undefined if it is evicted or not cached. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
     if (entry === undefined || this.#isEvicted(entry)) return undefined;

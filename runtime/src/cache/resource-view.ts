@@ -178,7 +178,7 @@ export class ResourceView {
     return [...this.#attachments.values()].reduce((sum, { ownEvents }) => sum + ownEvents.size, 0);
   }
 
-  /** Returns an object, or undefined if it is not cached or evicted. */
+  /** Returns an object, or undefined if it is evicted or not cached. */
   get(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.get(key);
   }
