@@ -169,7 +169,7 @@ function referenceOf(
 
 const NOT_SERVED = new Error("its kind is not served");
 
-// Limits how often reconciles restart a failed watch.
+// Limits how often reconciles retry after a watch has failed or a kind was not served.
 const TRY_AGAIN_AFTER_MS = 10_000;
 
 /** A watch of a kind that only `removed` entries have. */
