@@ -178,7 +178,7 @@ const EXCEPTIONS: readonly Exception[] = [
     verb: "patch",
     isMeant: isPrimary,
     file: "integration/runtime/life-cycle/operator.test",
-    title: "adds the finalizer before dependents are created and removes it after they are deleted",
+    title: "is added before dependents are created and removed after they are deleted",
   },
   // What the admission plugin asks for.
   {
