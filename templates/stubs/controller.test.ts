@@ -4,7 +4,7 @@ import { startApiServer, waitFor } from "@gen-operator/apiserver";
 import { createOperator } from "@gen-operator/runtime";
 import { __controllerName__, __Resources__ } from "../src/generated/index.js";
 
-test("a __Primary__ gets its __dependent__", async () => {
+test("creates the __dependent__ of a __Primary__", async () => {
   await using server = await startApiServer({ crds: __crds__, simulate: true });
   await using operator = createOperator({ controllers: [__controllerName__], connection: server });
   await operator.start();
