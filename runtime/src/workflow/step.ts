@@ -1,5 +1,5 @@
-// A step of a run (JOSDK's NodeExecutor): reconciles or deletes one object of a dependent, or of an item of a bulk dependent. A step has a slot, a
-// timeout, and retries. `run.ts` decides when it starts.
+// A step of a run (JOSDK's NodeExecutor): reconciles or deletes one object of a dependent, or of an item of a bulk dependent. A step takes
+// slots, and has a timeout and retries. `run.ts` decides when it starts.
 import { RetryAfterError, findError } from "../base/errors.js";
 import {
   type Defined,
@@ -162,7 +162,8 @@ export class Target {
     }
     if (!this.#isConfirmedGone(run)) return result ?? { isMet: false };
     const why = problem === undefined ? "is false" : `failed (${messageOf(problem)})`;
-    const missing = reads.lacksAny ? reads.describeMissing() : "its primary was deleted and its last state is unknown";
+    const isOfPrimary = run.reconcile.isPrimaryUnknown === true && !reads.lacksAny;
+    const missing = isOfPrimary ? "its primary was deleted and its last state is unknown" : reads.describeMissing();
     const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${missing}: treated as met, because its object is deleted`;
     run.context.logger.info({ dependent: definition.name }, text);
     return { isMet: true };
@@ -400,7 +401,7 @@ class TimeoutError extends Error {
 
 /**
  * Runs a step with retries. Rejects with the error of the last attempt, or with a TimeoutError; in the latter case `body` may continue, but its
- * result is dropped.
+ * result is dropped. `slots` are those to take, if not those of the run.
  */
 export async function takeStep<Result>(
   { timeoutMs, retry }: NodeDefinition,
@@ -602,7 +603,7 @@ class LiveReads implements ReadObserver {
   }
 }
 
-/** The objects of other dependents and event sources that one evaluation of a condition reads. */
+/** What one evaluation of a condition reads: members of other dependents and event sources, and lookups of any kind. */
 class InputReads implements ReadObserver {
   readonly #dependent: string;
   /** What was read, and whether it was missing. */

@@ -544,10 +544,12 @@ suite("built-in deletePostcondition", (test) => {
       deletion: "ordered",
       deletePostcondition: fieldEquals("data.done", "true") as never,
     });
-    await using _ = await startWith(space, [child]);
+    await using running = await startWith(space, [child]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-child", () => true);
     await remove(space, "Background");
     await space.untilGone(Sample, "one");
+    const line = running.logs.find((text) => text.includes("treated as met")) ?? "";
+    assert.match(line, /is false, and it reads nothing else: treated as met, because its object is deleted$/);
   });
 });
