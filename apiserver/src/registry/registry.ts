@@ -282,7 +282,7 @@ export interface TypeRules {
   decode(object: JsonObject, options?: { keepsNulls: boolean }): string[];
   /** Sets defaults, in place; `live` is the object that is replaced. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
-  /** Sets the fields that the server owns, in place, before validation; returns warnings that are sent even if the write is rejected. */
+  /** Sets the fields that the server owns, in place, before validation; returns the warnings of a create, which are sent even if it is rejected. */
   finish(
     object: JsonObject,
     live: JsonObject | undefined,

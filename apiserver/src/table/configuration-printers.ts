@@ -1,3 +1,4 @@
+// Printers of common kinds without Pods or networks: configuration, access, storage, quotas, and classes. The others are in rare-printers.ts.
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
 import { type JsonObject, type JsonValue, compareText, memberOf, objectAt, stringAt } from "../json.js";
 import { ageOf } from "./age.js";

@@ -8,7 +8,7 @@ import { metadataOf, normalForm } from "../object/object-meta.js";
 import { builtinRules } from "../registry/builtin-rules.js";
 import { ServedResource } from "../registry/registry.js";
 import { trackUpdate } from "./managed-fields.js";
-import { type WriteContext, settleNamespace } from "./write-context.js";
+import { type WriteContext, setNamespace } from "./write-context.js";
 
 /** An object that is created but not stored. */
 interface CreatedPart {
@@ -37,7 +37,7 @@ export async function admitPart(
   { isTracked, check }: PartAdmission,
 ): Promise<JsonObject> {
   const { object: given, subresource, part = context.resource } = created;
-  settleNamespace(metadataOf(given), context.namespace);
+  setNamespace(metadataOf(given), context.namespace);
   part.rules.fillDefaults(given);
   const object = isTracked
     ? trackUpdate({ ...context, resource: part }, { live: undefined, object: given, subresource })

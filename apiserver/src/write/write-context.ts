@@ -129,7 +129,7 @@ export function tellProblems(
 }
 
 /** Sets the namespace of an object to that of the path; removes it for cluster-scoped objects. */
-export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
+export function setNamespace(metadata: JsonObject, namespace: string | undefined): void {
   if (namespace === undefined) {
     delete metadata["namespace"];
     return;

@@ -48,7 +48,7 @@ import {
   type WriteContext,
   type WriteResult,
   attemptWrite,
-  settleNamespace,
+  setNamespace,
   sourcesOf,
 } from "./write-context.js";
 
@@ -125,7 +125,7 @@ async function run<W>(stages: readonly Stage<W>[], write: W): Promise<StoredObje
 }
 
 /**
- * Creates a decoded object.
+ * Creates a decoded object. With admission or a conversion webhook it may throw OutdatedWrite, for which the caller uses attemptWrite.
  *
  * `isTracked` is set if managedFields are already computed, as for an apply; `isUpsert`, if the request was an update.
  */
@@ -207,7 +207,7 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
 const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
 
 function matchNamespace({ context, object }: Write): void {
-  settleNamespace(metadataOf(object), context.namespace);
+  setNamespace(metadataOf(object), context.namespace);
 }
 
 // Throws if resourceVersion is set, the namespace does not exist or is terminating, or the CRD is terminating.
@@ -368,7 +368,7 @@ function prepareForUpdate(write: Replacement): void {
   write.object = object;
 }
 
-// Fields that the server owns are kept. A request that contradicts a deletion is rejected.
+// Fields that the server owns are kept. A value that contradicts a deletion is left for checkUpdatedMeta to reject.
 function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boolean }): void {
   const metadata = metadataOf(object);
   const before = metadataOf(live);
@@ -555,8 +555,8 @@ function validateNew({ context, object }: Creation): void {
   const { type, rules } = context.resource;
   const ofMetadata = checkObjectMeta(type, object);
   const ofKind = rules.validate(object, undefined, ofMetadata);
-  const hearsOfKindAlone = type.strategy.checksMetadata.length === 0 && ofKind.length > 0;
-  const errors = hearsOfKindAlone ? ofKind : [...ofMetadata, ...ofKind];
+  const omitsMetadataErrors = type.strategy.checksMetadata.length === 0 && ofKind.length > 0;
+  const errors = omitsMetadataErrors ? ofKind : [...ofMetadata, ...ofKind];
   if (errors.length > 0) throw invalid(kindRefOf(type, nameOf(object)), errors);
 }
 

@@ -1,5 +1,5 @@
 // The only file of the generator that writes to a terminal. Printed text includes names, messages, and server responses from untrusted sources, so
-// control characters and invisible characters are escaped, except for the styles of the commands themselves.
+// control characters and invisible characters are escaped, except for the sequences of STYLES, which untrusted text may contain, too.
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { inspect } from "node:util";

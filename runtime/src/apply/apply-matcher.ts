@@ -42,7 +42,7 @@ import { type Write, type WritePart, type WriteTarget, storedPart } from "./writ
 
 /** The maximum number of differences in a message or a write loop. */
 export const NAMED_DIFFERENCES = 10;
-/** How long a known server-side mutation is accepted. */
+/** How long a known server-side mutation is accepted. Messages say "10m". */
 const MUTATION_MS = 600_000;
 const ABSENT: Difference = { path: "", reason: "does not exist" };
 const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
@@ -262,10 +262,10 @@ class ServerMutations {
 }
 
 // The API server defaults empty fields and normalizes some formats. It stores everything else unchanged.
-function likelyCauseOf(paths: readonly string[], desired: object, definition: ResourceDefinition): string {
+function likelyCauseOf(paths: readonly string[], body: object, definition: ResourceDefinition): string {
   const isNormalized = paths.every((path) => {
     const steps = [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) => name ?? Number(index));
-    let [value, schema]: [unknown, SchemaNode] = [desired, schemaOf(definition)];
+    let [value, schema]: [unknown, SchemaNode] = [body, schemaOf(definition)];
     for (const step of steps) {
       value = (value as { readonly [name: string]: unknown } | null | undefined)?.[step];
       schema = typeof step === "number" ? schema.items : schema.property(step);

@@ -21,8 +21,8 @@ interface RetryOptions {
 }
 
 /**
- * Calls `change` until it succeeds. The first attempt uses the state of the caller, without a read. After a conflict or a lost response, the object
- * is read again. Returns undefined if the object no longer exists or another object has its name.
+ * Calls `change` without a pause until it succeeds, at most `maxAttempts` times. The first attempt uses the state of the caller, without a read.
+ * After a conflict or a lost response, the object is read again. Returns undefined if the object no longer exists or another object has its name.
  */
 export async function retryOnConflict<Result>(
   first: DecodedResource,

@@ -71,7 +71,10 @@ export class Backoff {
   }
 }
 
-/** A timer that is postponed frequently. A platform timer that would fire too early is kept, and set again when it fires. */
+/**
+ * A timer that is postponed frequently, as for the requeue of a primary. A platform timer that would fire too early is kept, and set again when it
+ * fires.
+ */
 export class PostponableTimer {
   readonly #clock: Clock;
   readonly #onDue: () => void;
@@ -170,7 +173,10 @@ export class Turns {
     this.#now = now;
   }
 
-  /** Visits all items, yielding to the event loop as needed, until the signal is aborted. Returns undefined if no yield was necessary. */
+  /**
+   * Visits all items, yielding to the event loop as needed, until the signal is aborted, which is checked after each yield. Returns undefined if no
+   * yield was necessary.
+   */
   visit<Item>(items: Iterator<Item>, visit: (item: Item) => void, signal: AbortSignal): void | Promise<void> {
     while (this.#mayGoOn()) {
       const next = items.next();

@@ -50,8 +50,8 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
       const isUsed = current !== undefined && !isAwaited;
       if (isUsed) logger?.warn({}, `${what} failed: ${messageOf(error)}; keeping the previous credentials`);
       // Credentials that worked before will eventually be replaced by valid ones, so a terminal error must not end the retries of a running operator.
-      const isFinal = wasGood && findError(error, "TerminalError") !== undefined;
-      throw new Error(`${what} failed`, { cause: isFinal ? new Error(messageOf(error)) : error });
+      const mustStayRetriable = wasGood && findError(error, "TerminalError") !== undefined;
+      throw new Error(`${what} failed`, { cause: mustStayRetriable ? new Error(messageOf(error)) : error });
     } finally {
       reading = undefined;
       isAwaited = false;

@@ -426,7 +426,7 @@ function schemasInJunctors(schema: StructuralSchema, path: string): Branch[] {
   return branchesOf(schema, path).flatMap(below);
 }
 
-/** Validates that fields which allOf, anyOf, oneOf, and not constrain are declared outside of them. */
+/** Validates that fields which allOf, anyOf, oneOf, and not constrain are declared outside of them. As in the API server, items are not checked. */
 function checkCompleteness(schema: StructuralSchema, path: string): FieldError[] {
   return branchesOf(schema, path).flatMap((branch) => missingIn({ schema, path }, branch));
 }

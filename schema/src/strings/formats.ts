@@ -155,7 +155,7 @@ function isCreditCard(text: string): boolean {
 
 const URL_SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*)?:/;
 
-/** Returns the error of Go's url.ParseRequestURI; undefined for a valid URL. */
+/** Returns the error of Go's url.ParseRequestURI, for url() and isURL() of CEL; undefined for a valid URL. */
 export function findUrlProblem(text: string): string | undefined {
   const problem = urlProblemOf(text);
   return problem === undefined ? undefined : `parse ${quote(text)}: ${problem}`;

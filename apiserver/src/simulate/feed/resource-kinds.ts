@@ -43,7 +43,7 @@ export async function readServedKinds(client: Requests): Promise<ServedKind[]> {
     );
 }
 
-/** The key of a resource, independent of its version. */
+/** The key of a resource, independent of its version: `deployments.apps`, or `pods.` in the core group. Not resourceNameOf, which omits the period. */
 export function keyOf({ group, plural }: Pick<ResourceKind, "group" | "plural">): string {
   return `${plural}.${group}`;
 }

@@ -1,4 +1,4 @@
-// Secrets and ConfigMaps that the kubelet needs to start a Pod.
+// Secrets and ConfigMaps without which the kubelet does not start a Pod.
 import { isNotFound } from "../feed/api-client.js";
 import type { ControllerContext } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";

@@ -95,7 +95,8 @@ function digitsOf(text: string): string {
   return /^0[0-7]+$/.test(digits) ? `0o${digits}` : digits;
 }
 
-// kubectl reads a number that exceeds 64 bits as a string, which is never intended. It becomes infinite here, which is rejected.
+// kubectl reads a number beyond the range of a 64-bit float, such as 1e400, as a string, which is never intended. It becomes infinite here, which is
+// rejected.
 function floatOf(text: string): unknown {
   if (/nan$/i.test(text)) return Number.NaN;
   if (/inf$/i.test(text)) return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;

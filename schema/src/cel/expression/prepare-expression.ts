@@ -1,5 +1,5 @@
-// Rewrites a parsed expression where the evaluator differs from the API server: loops are charged to the budget and append to one result list, and
-// `has` is true for a null field.
+// Prepares a parsed expression for the evaluator: expands macros and optional syntax; rewrites type names, variables, messages, fields of oldSelf,
+// and `has`, which is true for a null field; charges loops to the budget; and reports what the evaluator does not support.
 import type { celEnv } from "@bufbuild/cel";
 import { KIND } from "../kubernetes-value.js";
 import { Nodes, type Call, type Expression, type List, type Loop, type Select, type Struct } from "./ast.js";

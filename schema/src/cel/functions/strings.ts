@@ -7,7 +7,7 @@ import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 import { quote } from "../../strings/escape.js";
 import { patternOrThrow, readPattern, type Matcher } from "../../strings/pattern.js";
 
-/** The evaluator's own functions that read or create strings, charged to the cost budget. */
+/** The evaluator's functions that read or create strings, charged to the cost budget, and join, split with a limit, and replace of our own. */
 export const paidFunctions: FunctionsOf = (library) => {
   const { celEnv, celFunc, celMethod, strings } = library;
   const { STRING, INT, LIST } = typesOf(library);
