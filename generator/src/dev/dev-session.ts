@@ -139,7 +139,7 @@ class DevSession {
     try {
       await this.#restoreFolder();
       const isRight = (await this.#generate()) && (await this.#compile());
-      // Apply examples even if the code has errors: the kinds are already served.
+      // Apply examples even if the code has errors, but not before their kinds are served.
       await this.#applyExamples();
       if (isRight && this.#needsRestart) {
         this.#needsRestart = false;
@@ -188,7 +188,7 @@ class DevSession {
   }
 
   async #applyExamples(): Promise<void> {
-    if (!this.#needsExamples) return;
+    if (!this.#needsExamples || this.#needsGenerate) return;
     const { project, table, cluster } = this.#parts;
     this.#needsExamples = false;
     // On a shared cluster, only the CRDs are applied.

@@ -36,8 +36,11 @@ metadata: { name: hello }
 spec: { html: "<h1>hello</h1>" }
 `;
 
-async function startDev() {
+/** Starts the command in a new project, after a change of its workflow.yaml. */
+async function startDev(change = (spec: string): string => spec) {
   const project = await createPagesProject();
+  const spec = join(project.path, "workflow.yaml");
+  await writeFile(spec, change(await readFile(spec, "utf8")));
   await mkdir(join(project.path, "examples"));
   await writeFile(join(project.path, "examples/hello.yaml"), EXAMPLE);
   const program = startProgram(project.path, "dev");
@@ -195,6 +198,17 @@ suite("npm run dev", (test) => {
       await client.delete(CONFIG_MAP, HELLO);
       await dev.see("default/hello  configMap: created");
       await client.close();
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "applies the examples once a workflow.yaml that was invalid at the start is repaired",
+    async () => {
+      await using dev = await startDev((spec) => spec.replace("dependents:", "dependants:"));
+      await dev.see(/workflow\.yaml:\d+:\d+: error unknown-field/);
+      await dev.edit("workflow.yaml", "dependants:", "dependents:");
+      await dev.see("applied WebPage default/hello");
     },
     LONG,
   );
