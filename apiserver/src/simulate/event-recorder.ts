@@ -1,5 +1,7 @@
-// Records Events as the event recorder of client-go does: sequentially, asynchronously, and ignoring failures.
-import { type ApiClient, isNotFound } from "./feed/api-client.js";
+// Records Events as the event recorder of client-go does: sequentially and asynchronously. A write is retried if it gets no answer or the
+// server is busy; an Event that the server rejects is dropped.
+import { sleep } from "../clock.js";
+import { type ApiClient, ApiError, isNotFound } from "./feed/api-client.js";
 import type { Manager } from "./feed/cluster.js";
 import { type KubernetesObject, type ResourceKind, apiVersionOf } from "./feed/kubernetes-object.js";
 import { timestamp } from "./pods/pod.js";
@@ -70,9 +72,27 @@ export function createEventRecorder(
           throw error;
         });
       };
-      sent = sent.then(() => (signal.aborted ? undefined : write())).catch(() => undefined);
+      sent = sent.then(() => writeWithRetries(write, signal));
     },
   };
+}
+
+/** Attempts for an Event (maxTriesPerEvent in client-go). */
+const MAX_ATTEMPTS = 12;
+/** Shorter than in client-go, where it is 10 s. */
+const RETRY_MS = 500;
+
+async function writeWithRetries(write: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS && !signal.aborted; attempt++) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      const isRejected = error instanceof ApiError && error.status < 500 && error.status !== 429;
+      if (isRejected) return;
+      await sleep(RETRY_MS, { signal, ref: false });
+    }
+  }
 }
 
 function eventOf(

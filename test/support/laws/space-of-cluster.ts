@@ -106,9 +106,14 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
           const objects = await list(plural, selector);
           return predicate(objects) ? objects : undefined;
         },
-        PATIENCE,
+        { ...PATIENCE, describe: async () => (await list(plural, selector)).map(summaryOf) },
       ),
   };
+}
+
+/** What a failed wait says about an object of a list. */
+function summaryOf({ metadata, status, reason, message }: AnyObject): string {
+  return [metadata.name, status?.["phase"], reason, message].filter((part) => part !== undefined).join(" ");
 }
 
 /** Returns a pod template with the label `app`. */
