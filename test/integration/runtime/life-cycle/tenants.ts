@@ -43,9 +43,9 @@ export async function createTenants(space: Space): Promise<Tenants> {
   const [a, b] = [space.namespace, `${space.namespace}-b`];
   const user = `operator-of-${a}`;
   await client.create(Namespace, { metadata: { name: b } });
-  const forbid = (namespace: string) => forbidIn(client, user, namespace);
+  const forbid = (namespace: string) => forbidIn(space, user, namespace);
   const allow = (namespace: string, resources: readonly string[] = ALL_KINDS) =>
-    allowIn(client, user, namespace, [{ resources, verbs: ["*"] }]);
+    allowIn(space, user, namespace, [{ resources, verbs: ["*"] }]);
   await allow(a);
   await allow(b);
   const { url, token, ca } = server;

@@ -2,8 +2,6 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { untypedResource } from "#runtime/api/define-resource.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
-import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequestOrThrow } from "../../../../support/api/api-request.js";
 import { isRealApiServer } from "../../../../support/api/api-server.js";
 import fc from "../../../../support/fast-check.js";
 import { attempt } from "../model/world.js";
@@ -63,7 +61,7 @@ class World {
     await scene.createNamespace(this.other);
     if (this.case.by === "rights") {
       await scene.restrict();
-      for (const namespace of ["default", ...this.namespaces]) await allowIn(scene.client, scene.id, namespace, ALL);
+      for (const namespace of ["default", ...this.namespaces]) await allowIn(scene, scene.id, namespace, ALL);
     }
     for (const namespace of this.namespaces)
       for (const name of INPUTS)
@@ -102,39 +100,23 @@ class World {
   async show(): Promise<void> {
     for (const rule of this.rules.splice(0)) rule.remove();
     if (this.case.by === "faults") return;
-    await allowIn(this.scene.client, this.scene.id, this.other, ALL);
-    await this.#untilAllowed(true);
+    await allowIn(this.scene, this.scene.id, this.other, ALL);
   }
 
   async #forbid(): Promise<void> {
     const { scene, other, case: one } = this;
     const { unreadable } = one;
-    if (unreadable === "everything") await forbidIn(scene.client, scene.id, other);
+    if (unreadable === "everything") await forbidIn(scene, scene.id, other);
     else {
       const resource = RESOURCES[unreadable];
       const others = ALL.map(({ resources, verbs }) => ({
         resources: resources.filter((each) => each !== resource),
         verbs,
       }));
-      await allowIn(scene.client, scene.id, other, [...others, { resources: [resource], verbs: WRITE }]);
+      await allowIn(scene, scene.id, other, [...others, { resources: [resource], verbs: WRITE }]);
     }
-    await this.#untilAllowed(false);
     // A watch that was allowed once goes on.
     scene.endWatches();
-  }
-
-  /** A server learns of a role a moment after it is stored. */
-  #untilAllowed(isAllowed: boolean): Promise<unknown> {
-    const { scene, other: namespace, case: one } = this;
-    const kind = one.unreadable === "everything" ? "Page" : one.unreadable;
-    const group = kind === "Page" ? "example.com" : "";
-    const resourceAttributes = { namespace, verb: "list", group, resource: RESOURCES[kind] };
-    const body = { spec: { user: scene.id, resourceAttributes } };
-    return waitFor(`the operator may ${isAllowed ? "" : "not "}read ${RESOURCES[kind]}`, async () => {
-      const path = "POST /apis/authorization.k8s.io/v1/subjectaccessreviews";
-      const { status } = (await apiRequestOrThrow(scene.server, path, { body })) as { status: { allowed: boolean } };
-      return status.allowed === isAllowed;
-    });
   }
 
   nextText(): string {
