@@ -153,11 +153,11 @@ export class ExternalDependents {
     const { name, formerNames = [] } = this.#definition;
     this.#key = await proofKey.load(signal);
     if (!(await proofKey.isMarked([name, ...formerNames]))) {
-      const turns = new Semaphore(MOST_SIGNED_AT_ONCE);
+      const slots = new Semaphore(MOST_SIGNED_AT_ONCE);
       const counts = await Promise.all(
         primaries.list().map(async ({ object }) => {
-          await turns.acquire();
-          return this.#adopt(object).finally(() => turns.release());
+          await slots.acquire();
+          return this.#adopt(object).finally(() => slots.release());
         }),
       );
       const total = counts.reduce((sum, count) => sum + count, 0);

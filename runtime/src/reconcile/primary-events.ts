@@ -26,7 +26,7 @@ export function recordReconcile(
   { controller, workflow, error }: ReconcileEvent,
 ): void {
   if (about === undefined) return;
-  if (REFUSALS.includes(findError<ApiError>(error, "ApiError")?.code ?? 0))
+  if (error !== undefined && REFUSALS.includes(findError<ApiError>(error, "ApiError")?.code ?? 0))
     events.record({ controller, about }, { type: "Warning", reason: "Rejected", note: messageOf(error) });
   for (const [name, outcome] of Object.entries(workflow?.removed ?? {}))
     if (outcome.kind === "deleted")

@@ -82,17 +82,17 @@ export class ExternalCore<Resource, Taken = void> {
   context: EventSourceContext | undefined;
   readonly #timeoutMs: number;
   /** Limits concurrent fetches. */
-  readonly #turns: Semaphore | undefined;
+  readonly #slots: Semaphore | undefined;
   readonly #fetches = new Map<string, SingleFetch<Taken>>();
   /** Primaries whose resources are uncertain, each with a token of when that was recorded. */
   readonly #stale = new Map<ObjectKey, symbol>();
   /** Primaries whose load failed. They are requeued after the next successful fetch, because their retries may be exhausted. */
   readonly #refused = new Set<ObjectKey>();
 
-  constructor(options: ExternalSourceOptions<Resource>, turns?: Semaphore) {
+  constructor(options: ExternalSourceOptions<Resource>, slots?: Semaphore) {
     const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS, creationGraceMs = CREATION_GRACE_MS } = options;
     this.name = name;
-    this.#turns = turns;
+    this.#slots = slots;
     requireFunctions(`event source "${name}"`, { idOf });
     requireNumbers(`event source "${name}"`, {
       fetchTimeoutMs: [fetchTimeoutMs, 1],
@@ -212,7 +212,7 @@ export class ExternalCore<Resource, Taken = void> {
 
   #createFetch(part: string): SingleFetch<Taken> {
     const { name, record } = this;
-    const limits = { timeoutMs: this.#timeoutMs, turns: this.#turns };
+    const limits = { timeoutMs: this.#timeoutMs, slots: this.#slots };
     return new SingleFetch({ name, part, record, ...limits, context: () => this.context });
   }
 
@@ -236,7 +236,7 @@ interface FetchOptions {
   readonly part: string;
   readonly record: HealthRecord;
   readonly timeoutMs: number;
-  readonly turns: Semaphore | undefined;
+  readonly slots: Semaphore | undefined;
   /** Returns the context of the source; undefined while it is stopped. */
   readonly context: () => EventSourceContext | undefined;
 }
@@ -278,17 +278,17 @@ class SingleFetch<Taken> {
   }
 
   async #begin(fetch: Fetch<Taken>, abort: AbortController): Promise<Taken> {
-    const { name, part, record, timeoutMs, turns, context } = this.#options;
+    const { name, part, record, timeoutMs, slots, context } = this.#options;
     const { signal } = abort;
     try {
       // Callers rely on a synchronous start, so only await if necessary.
-      const turn = turns?.acquire(signal);
-      if (turn !== undefined) await turn;
+      const slot = slots?.acquire(signal);
+      if (slot !== undefined) await slot;
       // Defined, because nothing is fetched before the start.
       const { clock, controller } = context()!;
       const call = { what: `${part} of event source "${name}"`, controller };
       const tracked = (late: AbortSignal) => userCalls.track(call, () => fetch(late));
-      const take = await withDeadline(tracked, { timeoutMs, clock }, [signal]).finally(() => turns?.release());
+      const take = await withDeadline(tracked, { timeoutMs, clock }, [signal]).finally(() => slots?.release());
       // The fetch may have been closed in the same turn of the event loop in which the response arrived.
       signal.throwIfAborted();
       const taken = take();

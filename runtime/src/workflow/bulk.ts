@@ -195,7 +195,7 @@ export class BulkRun {
       [...live.keys()].map((key) => this.#target(key)),
       {
         ...{ others: this.#neededBy, lets },
-        act: (item) => remove(item).catch((error: unknown) => item.release(this.#node.run, error)),
+        act: (item) => remove(item).catch((error: unknown) => item.leaveFailed(this.#node.run, error)),
       },
     );
   }

@@ -234,7 +234,7 @@ class WorkflowRun {
       if (waiting !== undefined) return waiting;
       return bulk === undefined ? target.delete(run, because) : undefined;
     }).then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(step)));
-    return deletion.catch((error: unknown) => target.release(run, error));
+    return deletion.catch((error: unknown) => target.leaveFailed(run, error));
   }
 
   // Functions that run in a cleanup read dependencies, whose watches are not active after a restart of the operator.

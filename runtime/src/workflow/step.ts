@@ -314,7 +314,7 @@ export class Target {
   }
 
   /** Returns the outcome of a failed deletion if the reconciler leaves the object. Otherwise rethrows the error. */
-  release(run: Run, error: unknown): DependentOutcome {
+  leaveFailed(run: Run, error: unknown): DependentOutcome {
     const { reconciler, item } = this;
     const mayRelease = !this.#isAsking && !this.#isDeleted && !run.context.signal.aborted;
     if (!mayRelease || reconciler.release?.(run, { error, item }) !== true) throw error;
