@@ -12,17 +12,13 @@ export function calledName(compiledFile: string, functionName: string): string {
   return `${compiledFile} ${functionName}`;
 }
 
-/** Runs `task` with the coverage of all processes that it starts, and returns the functions of our packages that were called in `root`. */
-export async function collectCalls(root: string, task: () => Promise<unknown>): Promise<CalledFunctions> {
+/** Runs `task` with the environment that records the coverage of a process, and returns the functions of our packages that it called in `root`. */
+export async function collectCalls(
+  root: string,
+  task: (env: NodeJS.ProcessEnv) => Promise<unknown>,
+): Promise<CalledFunctions> {
   await using folder = await createTemporaryFolder();
-  const before = process.env["NODE_V8_COVERAGE"];
-  process.env["NODE_V8_COVERAGE"] = folder.path;
-  try {
-    await task();
-  } finally {
-    if (before === undefined) delete process.env["NODE_V8_COVERAGE"];
-    else process.env["NODE_V8_COVERAGE"] = before;
-  }
+  await task({ NODE_V8_COVERAGE: folder.path });
   const calls = new Set<string>();
   for (const report of readdirSync(folder.path)) {
     const { result } = JSON.parse(readFileSync(join(folder.path, report), "utf8")) as { result: ScriptCoverage[] };

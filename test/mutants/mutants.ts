@@ -19,12 +19,14 @@ const HELP = `node test/dist/mutants/mutants.js [options]
   --seed N        the seed of the choice. Default: 1
   --record FILE   writes the outcome of each mutant to a file; a later run continues with the others
   --compare FILE  tries the mutants that were killed according to a file; fails if one survives or is not found
-  --tests TEXT    runs only test files with this text in their path`;
+  --tests TEXT    runs only test files with this text in their path
+  --calls FILE    reads which functions each test file calls; if the file does not exist, runs all tests and writes it`;
 
 const PACKAGES = ["apiserver", "generator", "runtime", "schema"];
 const SUITES = ["unit", "golden", "conformance", "integration", "types"];
 // How many test files run at once. Mutants are tried one after the other.
 const AT_ONCE = 4;
+const AT_ONCE_WITH_COVERAGE = 2;
 
 /** What became of a mutant. */
 interface Outcome extends Mutation {
@@ -71,17 +73,48 @@ async function collectTests(root: string, only: string): Promise<CoveringTest[]>
     const below = readdirSync(join(folder, suite), { recursive: true, encoding: "utf8" });
     return below.filter((file) => file.endsWith(".test.js")).map((file) => join(suite, file));
   });
+  const selected = files.filter((file) => file.includes(only)).sort();
+  if (selected.length === 0) throw new Error(`no test file has "${only}" in its path`);
   const tests: CoveringTest[] = [];
-  for (const file of files.filter((file) => file.includes(only)).sort()) {
+  await forEachAtOnce(AT_ONCE_WITH_COVERAGE, selected, async (file) => {
     let problem: string | undefined;
     let durationMs = 0;
-    const calls = await collectCalls(root, async () => {
-      ({ problem, durationMs } = await runFile(join(folder, file)));
+    const calls = await collectCalls(root, async (env) => {
+      ({ problem, durationMs } = await runFile(join(folder, file), { env }));
     });
     if (problem === undefined) tests.push({ file, durationMs, calls });
     else console.log(`skipped: ${file}: ${problem}`);
-  }
+  });
   return tests;
+}
+
+async function forEachAtOnce<Item>(count: number, items: readonly Item[], visit: (item: Item) => Promise<void>) {
+  const waiting = [...items];
+  const work = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await visit(item);
+  };
+  await Promise.all(Array.from({ length: count }, work));
+}
+
+/** A file of `--calls`: the names of all functions, and those of each test file by their places in this list. */
+interface KnownCalls {
+  readonly names: readonly string[];
+  readonly tests: readonly { readonly file: string; readonly durationMs: number; readonly calls: readonly number[] }[];
+}
+
+function readTests(file: string): CoveringTest[] {
+  const { names, tests } = JSON.parse(readFileSync(file, "utf8")) as KnownCalls;
+  return tests.map((test) => ({ ...test, calls: new Set(test.calls.map((place) => names[place]!)) }));
+}
+
+function writeTests(file: string, tests: readonly CoveringTest[]): void {
+  const names = [...new Set(tests.flatMap(({ calls }) => [...calls]))];
+  const places = new Map(names.map((name, place) => [name, place]));
+  const known: KnownCalls = {
+    names,
+    tests: tests.map((test) => ({ ...test, calls: [...test.calls].map((name) => places.get(name)!) })),
+  };
+  writeFileSync(file, JSON.stringify(known));
 }
 
 /** Returns the tests that call the function around a mutant, or load its file if it is in none; the fastest first. */
@@ -96,18 +129,15 @@ async function kill(
   { root, tests, text }: { root: string; tests: readonly CoveringTest[]; text: string },
 ): Promise<string | undefined> {
   compile(root, site.file, mutate(text, site));
-  const waiting = [...tests];
   let killer: string | undefined;
-  const work = async () => {
-    for (let test = waiting.shift(); test !== undefined && killer === undefined; test = waiting.shift()) {
-      const { file, durationMs } = test;
-      const limits = { fileTimeoutMs: 30_000 + 5 * durationMs, exitGraceMs: 10_000 };
-      const { problem } = await runFile(join(root, "test/dist", file), limits);
-      if (problem !== undefined) killer ??= file;
-    }
+  const run = async ({ file, durationMs }: CoveringTest) => {
+    if (killer !== undefined) return;
+    const limits = { fileTimeoutMs: 30_000 + 5 * durationMs, exitGraceMs: 10_000 };
+    const { problem } = await runFile(join(root, "test/dist", file), limits);
+    if (problem !== undefined) killer ??= file;
   };
   try {
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await forEachAtOnce(AT_ONCE, tests, run);
     return killer;
   } finally {
     compile(root, site.file, text);
@@ -123,6 +153,7 @@ async function main(): Promise<number> {
         seed: { type: "string", default: "1" },
       },
       ...{ record: { type: "string" }, compare: { type: "string" }, tests: { type: "string", default: "" } },
+      calls: { type: "string" },
     },
   });
   if (values.help === true) {
@@ -149,7 +180,9 @@ async function main(): Promise<number> {
   copyRepository(root);
   // A test that fails because of how a file is compiled must not count for a mutant.
   for (const [file, text] of sources) compile(root, file, text);
-  const tests = await collectTests(root, values.tests);
+  const { calls = "" } = values;
+  const tests = existsSync(calls) ? readTests(calls) : await collectTests(root, values.tests);
+  if (calls !== "") writeTests(calls, tests);
   console.log(`${sites.length} places, ${drawn.length} mutants, ${tests.length} test files`);
   for (const site of drawn) {
     const key = mutationKey(site);

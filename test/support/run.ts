@@ -64,6 +64,8 @@ export interface FileLimits {
   fileTimeoutMs?: number;
   /** The time from the end of its last test and the disposal of shared resources until the process exits. */
   exitGraceMs?: number;
+  /** Environment variables besides those of this process. */
+  env?: NodeJS.ProcessEnv;
 }
 
 /** Runs a compiled test file in a separate process. */
@@ -75,7 +77,7 @@ export async function runFile(file: string, limits: FileLimits = {}): Promise<Fi
 
 /** Runs compiled test files one after the other in one process. A file fails because of its own errors, or because of how the process exits. */
 export function runFiles(files: readonly string[], limits: FileLimits = {}): Promise<FileOutcome[]> {
-  const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
+  const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS, env } = limits;
   const startedAt = Date.now();
   const reports = new Map(files.map((file) => [file, NOTHING]));
   const finishedAt = new Map<string, number>();
@@ -90,7 +92,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
     const child: ChildProcess = fork(program, args, {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: ["--no-warnings", ...SHORT_LIVED],
-      env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary, GEN_OPERATOR_WAIT_FACTOR: WAIT_FACTOR },
+      env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary, GEN_OPERATOR_WAIT_FACTOR: WAIT_FACTOR, ...env },
     });
     const kill = (why: string) => {
       reason = why;
