@@ -1,6 +1,6 @@
 import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createBed } from "../schedule/controller-bed.js";
+import { createBed } from "./controller-bed.js";
 
 const DELETING = { deletionTimestamp: "2026-11-21T00:00:00Z" };
 

@@ -6,7 +6,7 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { createBed, SUCCESS } from "../schedule/controller-bed.js";
+import { createBed, SUCCESS } from "../queue/controller-bed.js";
 
 const CYCLES = 100_000;
 const AT_ONCE = 1000;
