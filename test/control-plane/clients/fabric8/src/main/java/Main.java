@@ -52,7 +52,12 @@ public final class Main {
   }
 
   public static void main(String[] arguments) {
-    Config config = new ConfigBuilder(Config.fromKubeconfig(Path.of(arguments[0]).toFile())).build();
+    // The default of 10 s is too short for the first request on a busy machine.
+    Config config =
+        new ConfigBuilder(Config.fromKubeconfig(Path.of(arguments[0]).toFile()))
+            .withRequestTimeout(120_000)
+            .withConnectionTimeout(120_000)
+            .build();
     try (KubernetesClient client = new KubernetesClientBuilder().withConfig(config).build()) {
       Main main = new Main(client, arguments[1]);
       client
