@@ -1,6 +1,6 @@
 // An operator for Pages, on an embedded API server of a test's own, for tests of what an operator does when things go wrong: faults, and what
 // the server was asked. Tests that need neither run in a namespace of a server that the file shares, which may be a real one: pageSpacesOf,
-// josdk/space.ts.
+// space.ts.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connection.js";
 import type { OperatorOptions } from "#runtime/api/operator.js";

@@ -3,7 +3,7 @@ import { Deployment, Fleet, fleetController, Service, type FleetInput } from "#b
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
-import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
+import { spacesOf, type Space, type TestOperator } from "../runtime/space.js";
 
 const openSpace = spacesOf({ crds: ["fixtures/samples/bulk/crds/fleets.example.com.yaml"], simulate: true });
 // The real garbage collector learns of new kinds every 30 s.

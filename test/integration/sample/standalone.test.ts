@@ -13,7 +13,7 @@ import { previewController } from "#standalone/preview/controller.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
-import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
+import { spacesOf, type Space, type TestOperator } from "../runtime/space.js";
 
 const openSpace = spacesOf({
   crds: ["sites", "previews"].map((plural) => `fixtures/samples/standalone/crds/${plural}.example.com.yaml`),

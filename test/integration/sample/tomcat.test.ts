@@ -12,7 +12,7 @@ import {
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../support/suite.js";
-import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
+import { spacesOf, type Space, type TestOperator } from "../runtime/space.js";
 import { conditionsOf, isConditionTrue } from "./conditions.js";
 
 const openSpace = spacesOf({

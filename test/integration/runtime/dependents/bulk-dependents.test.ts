@@ -17,9 +17,9 @@ import {
   wantedOf,
   writesOf,
   type SampleArguments,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
-import { isOfTests, spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+} from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../sample-kind.js";
+import { isOfTests, spacesOf, type Space, type TestOperator } from "../space.js";
 
 const openSpace = spacesOf({ simulate: true });
 const HOLD = "example.com/hold";

@@ -4,9 +4,9 @@ import { bound, ready } from "#runtime/workflow/conditions.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configOf, dependentController, outcomeOf } from "../../josdk/dependents/sample-dependents.js";
-import { Sample } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../../josdk/space.js";
+import { configOf, dependentController, outcomeOf } from "./sample-dependents.js";
+import { Sample } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
 
 const PersistentVolumeClaim = classOf<KubernetesObject>(builtinDefinition("v1", "PersistentVolumeClaim"));
 const Pod = classOf<KubernetesObject>(builtinDefinition("v1", "Pod"));

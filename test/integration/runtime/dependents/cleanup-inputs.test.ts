@@ -5,11 +5,11 @@ import { keepFinalizer } from "#runtime/reconcile/reconciler.js";
 import { fieldEquals } from "#runtime/workflow/conditions.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService, type Account } from "../../josdk/dependents/account-service.js";
-import { COLLECTING, configOf, outcomeOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { accountOf, itemsOf, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { clusterSampleCrd, ConfigMap, Sample, sampleCrd, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { startAccountService, type Account } from "./account-service.js";
+import { COLLECTING, configOf, outcomeOf, dependentController } from "./sample-dependents.js";
+import { accountOf, itemsOf, untilValues } from "./sample-externals.js";
+import { clusterSampleCrd, ConfigMap, Sample, sampleCrd, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 import { Page, pageCrd } from "../page.js";
 import {
   accountWith,

@@ -4,16 +4,9 @@ import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  COLLECTING,
-  configOf,
-  dependentController,
-  outcomeOf,
-  untilOutcome,
-  writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { COLLECTING, configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "./sample-dependents.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const openSimulated = spacesOf({ simulate: true });

@@ -10,9 +10,9 @@ import {
   untilOutcome,
   type SampleArguments,
   type Stated,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+} from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const sample = (spec: Sample["spec"] = { value: "first" }) => ({ metadata: { name: "one" }, spec });

@@ -18,9 +18,9 @@ import {
   untilCollected,
   untilOutcome,
   writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ClusterSample, clusterSampleCrd, ConfigMap, Sample } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+} from "./sample-dependents.js";
+import { ClusterSample, clusterSampleCrd, ConfigMap, Sample } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf({ simulate: true });
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

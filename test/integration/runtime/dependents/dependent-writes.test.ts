@@ -8,15 +8,9 @@ import { byAnnotation } from "#runtime/sources/mappers.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  configOf,
-  dependentController,
-  outcomeOf,
-  untilOutcome,
-  writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../../josdk/space.js";
+import { configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
 
 const openSpace = spacesOf();
 const sample = (spec: Sample["spec"] = { value: "first" }) => ({ metadata: { name: "one" }, spec });

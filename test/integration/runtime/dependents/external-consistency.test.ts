@@ -9,11 +9,11 @@ import {
   type EventualResource,
 } from "../../../support/runtime/eventual-service.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService } from "../../josdk/dependents/account-service.js";
-import { dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
-import { accountOf, ownerOf, sample, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { Sample } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { startAccountService } from "./account-service.js";
+import { dependentController, outcomeOf, untilOutcome } from "./sample-dependents.js";
+import { accountOf, ownerOf, sample, startWith, untilValues } from "./sample-externals.js";
+import { Sample } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 const openSpace = spacesOf();
 

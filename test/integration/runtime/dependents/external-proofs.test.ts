@@ -7,11 +7,11 @@ import { Page, startPageServer } from "../page-operator.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { startAccountService, type AccountService } from "../../josdk/dependents/account-service.js";
-import { dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
-import { itemsOf, namelessOf, sample, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { startAccountService, type AccountService } from "./account-service.js";
+import { dependentController, outcomeOf, untilOutcome } from "./sample-dependents.js";
+import { itemsOf, namelessOf, sample, untilValues } from "./sample-externals.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 interface EventObject extends KubernetesObject {
   readonly reason?: string;

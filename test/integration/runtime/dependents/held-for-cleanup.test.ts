@@ -3,11 +3,11 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService } from "../../josdk/dependents/account-service.js";
-import { COLLECTING, writesOf } from "../../josdk/dependents/sample-dependents.js";
-import { accountOf, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../../josdk/space.js";
+import { startAccountService } from "./account-service.js";
+import { COLLECTING, writesOf } from "./sample-dependents.js";
+import { accountOf, untilValues } from "./sample-externals.js";
+import { Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
 import {
   ConfigMap,
   configMapOf,

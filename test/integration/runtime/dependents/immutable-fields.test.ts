@@ -5,9 +5,9 @@ import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
-import { COLLECTING, configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { COLLECTING, configOf, dependentController, writesOf } from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 type Any = KubernetesObject & { readonly spec?: any; readonly status?: any };
 const kindOf = (apiVersion: string, kind: string) => classOf<Any>(builtinDefinition(apiVersion, kind));

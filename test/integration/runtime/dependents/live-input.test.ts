@@ -4,15 +4,9 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
-import {
-  configOf,
-  dependentController,
-  writesOf,
-  type SampleArguments,
-  type Stated,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../../josdk/space.js";
+import { configOf, dependentController, writesOf, type SampleArguments, type Stated } from "./sample-dependents.js";
+import { ConfigMap, Sample, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
 
 const openSpace = spacesOf();
 const LABEL = "gen-operator.dev/controller";

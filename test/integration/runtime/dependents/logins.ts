@@ -7,11 +7,11 @@ import type {
   KubernetesDependent,
 } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
-import type { Account, AccountService } from "../../josdk/dependents/account-service.js";
-import { dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { accountOf } from "../../josdk/dependents/sample-externals.js";
-import { Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import type { Space, TestOperator } from "../../josdk/space.js";
+import type { Account, AccountService } from "./account-service.js";
+import { dependentController } from "./sample-dependents.js";
+import { accountOf } from "./sample-externals.js";
+import { Sample, Secret, type DataObject } from "../sample-kind.js";
+import type { Space, TestOperator } from "../space.js";
 
 interface EventObject extends KubernetesObject {
   readonly reason?: string;

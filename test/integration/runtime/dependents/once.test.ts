@@ -6,15 +6,9 @@ import { ready } from "#runtime/workflow/conditions.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  COLLECTING,
-  configOf,
-  dependentController,
-  outcomeOf,
-  writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { COLLECTING, configOf, dependentController, outcomeOf, writesOf } from "./sample-dependents.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 type AnyJob = KubernetesObject & { readonly spec?: any; readonly status?: any };
 const Job = classOf<AnyJob>(builtinDefinition("batch/v1", "Job"));

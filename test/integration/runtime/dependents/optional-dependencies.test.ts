@@ -1,8 +1,8 @@
 // What a dependent does that waits for another one only if that is wanted.
 import { assert, suite } from "../../../support/suite.js";
-import { configOf, dependentController, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { configOf, dependentController, untilOutcome } from "./sample-dependents.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 

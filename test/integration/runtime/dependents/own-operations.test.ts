@@ -4,16 +4,9 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { Operations } from "#runtime/workflow/workflow-definition.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  bulkOf,
-  configOf,
-  dependentController,
-  outcomeOf,
-  untilOutcome,
-  writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { bulkOf, configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "./sample-dependents.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });

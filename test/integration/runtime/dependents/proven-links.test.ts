@@ -4,15 +4,9 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
-import {
-  configOf,
-  dependentController,
-  writesOf,
-  type SampleArguments,
-  type Stated,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ClusterSample, ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { configOf, dependentController, writesOf, type SampleArguments, type Stated } from "./sample-dependents.js";
+import { ClusterSample, ConfigMap, Sample, type DataObject } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 const openSpace = spacesOf({ simulate: true });
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

@@ -4,11 +4,11 @@ import type { DependentDefinition } from "#runtime/workflow/workflow-definition.
 import fc from "../../../support/fast-check.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService, type AccountService } from "../../josdk/dependents/account-service.js";
-import { configOf } from "../../josdk/dependents/sample-dependents.js";
-import { untilValues } from "../../josdk/dependents/sample-externals.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { startAccountService, type AccountService } from "./account-service.js";
+import { configOf } from "./sample-dependents.js";
+import { untilValues } from "./sample-externals.js";
+import { ConfigMap, Sample, Secret } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 import {
   accountWith,
   loginOf,

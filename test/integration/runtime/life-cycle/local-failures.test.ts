@@ -7,10 +7,10 @@ import { assert, suite } from "../../../support/suite.js";
 import { startRecordingProxy } from "../../../support/api/recording-proxy.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
-import { configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
+import { configOf, dependentController, writesOf } from "../dependents/sample-dependents.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
-import { ClusterSample, ConfigMap, Sample, sampleCrd, Secret } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { ClusterSample, ConfigMap, Sample, sampleCrd, Secret } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 import { createTenants, HEALING } from "./tenants.js";
 
 const openSpace = spacesOf();

@@ -5,8 +5,8 @@ import type { ControllerDefinition } from "#runtime/reconcile/controller-definit
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { untilObject } from "../../../support/runtime/clients.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
-import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
-import type { Space } from "../../josdk/space.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
+import type { Space } from "../space.js";
 import { allowIn, forbidIn } from "./user-rights.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

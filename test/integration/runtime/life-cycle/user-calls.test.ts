@@ -5,11 +5,11 @@ import { userCalls } from "#runtime/base/user-calls.js";
 import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService, type Account } from "../../josdk/dependents/account-service.js";
-import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { accountOf, ownerOf } from "../../josdk/dependents/sample-externals.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
-import { isOfTests, spacesOf } from "../../josdk/space.js";
+import { startAccountService, type Account } from "../dependents/account-service.js";
+import { configOf, dependentController } from "../dependents/sample-dependents.js";
+import { accountOf, ownerOf } from "../dependents/sample-externals.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
+import { isOfTests, spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 

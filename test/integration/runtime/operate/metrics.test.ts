@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { waitFor } from "#apiserver/wait-for.js";
 import { METRICS } from "#runtime/operate/metrics.js";
 import { TerminalError } from "#runtime/base/errors.js";
-import { startAccountService } from "../../josdk/dependents/account-service.js";
-import { accountOf } from "../../josdk/dependents/sample-externals.js";
+import { startAccountService } from "../dependents/account-service.js";
+import { accountOf } from "../dependents/sample-externals.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,

@@ -11,8 +11,8 @@ import {
   untilCollected,
   untilOutcome,
   writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+} from "../dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../sample-kind.js";
 import { HOLD, openSpace, removedSecrets, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
 
 const isOf = (dependent: string) => (object: KubernetesObject) =>

@@ -4,8 +4,8 @@ import { RetryAfterError } from "#runtime/base/errors.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService } from "../../josdk/dependents/account-service.js";
-import { untilOutcome } from "../../josdk/dependents/sample-dependents.js";
+import { startAccountService } from "../dependents/account-service.js";
+import { untilOutcome } from "../dependents/sample-dependents.js";
 import {
   accountOf,
   byOwner,
@@ -15,9 +15,9 @@ import {
   sample,
   startWith,
   untilValues,
-} from "../../josdk/dependents/sample-externals.js";
-import { Sample } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+} from "../dependents/sample-externals.js";
+import { Sample } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 import { ConfigMap, createPage, createPageOperator, setText, startPageServer, type Page } from "../page-operator.js";
 
 interface EventObject extends KubernetesObject {

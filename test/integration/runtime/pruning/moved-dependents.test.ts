@@ -3,10 +3,10 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService } from "../../josdk/dependents/account-service.js";
-import { bulkOf, configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
-import { itemsOf, namelessOf, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
-import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
+import { startAccountService } from "../dependents/account-service.js";
+import { bulkOf, configOf, dependentController, writesOf } from "../dependents/sample-dependents.js";
+import { itemsOf, namelessOf, startWith, untilValues } from "../dependents/sample-externals.js";
+import { ConfigMap, Sample, type DataObject } from "../sample-kind.js";
 import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
 
 const DEPENDENT = "gen-operator.dev/dependent";

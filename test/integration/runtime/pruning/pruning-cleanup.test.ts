@@ -1,14 +1,7 @@
 // What goes before its primary does: of a former version of an operator, which tied its objects otherwise.
 import { assert, suite } from "../../../support/suite.js";
-import {
-  bulkOf,
-  COLLECTING,
-  configOf,
-  untilCollected,
-  valuesIn,
-  writesOf,
-} from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import { bulkOf, COLLECTING, configOf, untilCollected, valuesIn, writesOf } from "../dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../sample-kind.js";
 import { HOLD, openSpace, removedSecrets, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
 
 suite("cleanup of removed dependents", (test) => {

@@ -5,8 +5,8 @@ import type { ControllerDefinition } from "#runtime/reconcile/controller-definit
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { bulkOf, configOf, dependentController, valuesIn } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
+import { bulkOf, configOf, dependentController, valuesIn } from "../dependents/sample-dependents.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
 import { openSpace, runFirst, sample, startSecond, untilReady } from "./two-versions.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

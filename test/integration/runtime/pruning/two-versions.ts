@@ -2,9 +2,9 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
-import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { Sample, Secret } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { configOf, dependentController } from "../dependents/sample-dependents.js";
+import { Sample, Secret } from "../sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../space.js";
 
 /** A namespace with the controllers of Kubernetes. */
 export const openSpace = spacesOf({ simulate: true });

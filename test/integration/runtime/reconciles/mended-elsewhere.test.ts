@@ -3,9 +3,9 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { OperatorMetrics } from "#runtime/operate/metrics.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { configOf, dependentController } from "../dependents/sample-dependents.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 // Without the controllers of a cluster, a namespace that is deleted ends and keeps what it has.
 const openSpace = spacesOf();

@@ -3,9 +3,9 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject, ResourceReader } from "#runtime/base/kubernetes-object.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
-import { dependentController } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample } from "../../josdk/sample-kind.js";
-import { isOfTests, spacesOf } from "../../josdk/space.js";
+import { dependentController } from "../dependents/sample-dependents.js";
+import { ConfigMap, Sample } from "../sample-kind.js";
+import { isOfTests, spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const ALL = () => ["all"];

@@ -11,10 +11,10 @@ import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { startTestApiServer } from "../../support/api/api-server.js";
-import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, Sample, sampleController, Secret, type DataObject } from "./sample-kind.js";
-import { spacesOf } from "./space.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ConfigMap, Sample, sampleController, Secret, type DataObject } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 

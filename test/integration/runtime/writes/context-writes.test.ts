@@ -6,9 +6,9 @@ import { byAnnotation } from "#runtime/sources/mappers.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { KindOperations, ResourceOperations } from "#runtime/apply/resource-operations.js";
-import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "./sample-kind.js";
-import { spacesOf, type Space } from "./space.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "../sample-kind.js";
+import { spacesOf, type Space } from "../space.js";
 
 const openSpace = spacesOf();
 /** When the change of somebody else is made: it ends before the own write begins, they overlap, or it begins afterwards. */

@@ -4,10 +4,10 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";
-import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
-import { spacesOf } from "./space.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ConfigMap, Sample, sampleController } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));

@@ -4,9 +4,9 @@ import { defineWorkflow } from "#runtime/api/define-workflow.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import { assert, suite } from "../../support/suite.js";
-import { ClusterSample, ConfigMap, Sample, sampleController } from "./sample-kind.js";
-import { spacesOf } from "./space.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ClusterSample, ConfigMap, Sample, sampleController } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 

@@ -4,9 +4,9 @@ import type { ApiClient } from "#runtime/client/api-client.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import type { RetryOptions } from "#runtime/queue/processor.js";
-import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
-import { spacesOf } from "./space.js";
+import { assert, suite } from "../../../support/suite.js";
+import { ConfigMap, Sample, sampleController } from "../sample-kind.js";
+import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 const OURS = "josdk.example.com/ours";
