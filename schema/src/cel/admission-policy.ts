@@ -157,7 +157,7 @@ function objectOf(object: CelMap): JsonObject {
 function fieldOf(value: CelValue, isInside = false): JsonValue {
   const { isCelList, isCelMap } = loadLibrary();
   if (value === null || value instanceof Uint8Array)
-    throw new Error(`a field cannot be ${value === null ? "null" : "bytes"}`);
+    throw new Error(`invalid field value: must not be ${value === null ? "null" : "bytes"}`);
   if (isCelMap(value) && kindOf(value) !== undefined) return objectOf(value);
   if ((isCelList(value) || isCelMap(value)) && isInside) return UNCONVERTED;
   if (isCelList(value)) return [...value].map((item) => fieldOf(item, true));
@@ -176,7 +176,7 @@ function jsonOf(value: CelValue): JsonValue {
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (isCelUint(value)) return Number(value.value);
   if (isCelList(value)) return [...value].map(jsonOf);
-  if (!isCelMap(value)) throw new Error("the value has a type that JSON does not have");
+  if (!isCelMap(value)) throw new Error("invalid value: its type has no JSON representation");
   const entries = [...value.entries()].filter(([name]) => name !== KIND);
   return Object.fromEntries(entries.map(([name, member]) => [String(name), jsonOf(member)]));
 }

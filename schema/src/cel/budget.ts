@@ -11,7 +11,7 @@ const CHARACTER_COST = 0.1;
 const PATTERN_COST = 0.25;
 
 /** The error message of an evaluation that exceeds its limit. */
-export const TOO_COSTLY = "costs more than the API server lets a rule cost";
+export const TOO_COSTLY = "operation cancelled: actual cost limit exceeded";
 
 let left = 0;
 

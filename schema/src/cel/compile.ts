@@ -102,9 +102,9 @@ function messageInGo(message: string): string {
 }
 
 function problemOf(error: unknown): Compilation {
-  if (error instanceof RangeError) return { problem: "it is nested too deeply", isRead: false };
+  if (error instanceof RangeError) return { problem: "the expression is nested too deeply", isRead: false };
   const message = (error as Error).message.replace(/^<input>:/, "");
-  return { problem: `it is no expression that the evaluator reads: ${message}`, isRead: false };
+  return { problem: `cannot parse the expression: ${message}`, isRead: false };
 }
 
 let environment: ReturnType<typeof celEnv> | undefined;

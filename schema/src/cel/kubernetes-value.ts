@@ -37,6 +37,6 @@ export function kindOf(value: CelMap): CelValue | undefined {
 
 /** Returns a field of a value of a Kubernetes CEL library; throws if the value is of another kind. */
 export function fieldOf<Field extends CelValue>(value: CelMap, kind: string, field: string): Field {
-  if (kindOf(value) !== kind) throw new Error(`no such overload: the value is no ${kind}`);
+  if (kindOf(value) !== kind) throw new Error(`no such overload: the value is not of type ${kind}`);
   return value.get(field) as Field;
 }

@@ -40,7 +40,7 @@ export function applyJsonPatch(object: JsonValue, operations: readonly PatchOper
   let copied = 0;
   for (const operation of operations) {
     if (operation.op === "copy") copied += sizeOf(copyOf(result, operation));
-    if (copied > MAX_COPIED_BYTES) throw new PatchFailure("the operations copy too much");
+    if (copied > MAX_COPIED_BYTES) throw new PatchFailure("copy operations exceed the size limit");
     if (operation.op === "replace" && operation.path === "") result = wholeOf(operation.value);
     else applyOperation(result, operation);
   }
@@ -55,7 +55,7 @@ function wholeOf(value: unknown): JsonValue {
 
 function sizeOf(value: JsonValue): number {
   // Copying a value into itself may nest it too deeply; report that as too large, too.
-  if (isTooDeep(value)) throw new PatchFailure("the operations copy too much");
+  if (isTooDeep(value)) throw new PatchFailure("copy operations exceed the size limit");
   return Buffer.byteLength(JSON.stringify(value));
 }
 

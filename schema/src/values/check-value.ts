@@ -101,7 +101,7 @@ function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: nu
     const identified = isKeyed ? keys.map((key) => (item as Record<string, unknown>)[key]) : item;
     const identity = canonicalOf(identified, 0);
     if (seen.has(identity) && !hasRounded(identified))
-      fail(index, isKeyed ? `the ${keys.join(", ")} of another item` : "another item");
+      fail(index, isKeyed ? `the ${keys.join(" and ")} of another item` : "another item");
     seen.add(identity);
   });
 }
@@ -150,7 +150,7 @@ function checkIdentity(object: Record<string, unknown>, place: Place): void {
   const { apiVersion, kind, metadata } = object;
   for (const [name, text] of Object.entries({ apiVersion, kind }))
     if (text !== undefined && (typeof text !== "string" || text === ""))
-      problems.push({ path: join(path, name), message: "must be a text that is not empty" });
+      problems.push({ path: join(path, name), message: "must be a non-empty string" });
   if (typeof apiVersion === "string" && apiVersion.split("/").length > 2)
     problems.push({ path: join(path, "apiVersion"), message: "must be VERSION or GROUP/VERSION" });
   if (typeof kind === "string" && kind !== "")
@@ -178,11 +178,11 @@ function checkJunctors(value: unknown, schema: Schema, place: Place): void {
   const any = anyOf.map(problemsIn);
   const one = oneOf.map(problemsIn);
   if (any.length > 0 && any.every((problems) => problems.length > 0))
-    fail(`must meet one of several schemas: ${describe(any)}`);
+    fail(`must match at least one schema in anyOf: ${describe(any)}`);
   const met = one.filter((problems) => problems.length === 0).length;
-  if (one.length > 0 && met === 0) fail(`must meet one of several schemas: ${describe(one)}`);
-  if (met > 1) fail(`must meet only one of several schemas, meets ${met}`);
-  if (not !== undefined && problemsIn(not).length === 0) fail("must not be what the schema excludes");
+  if (one.length > 0 && met === 0) fail(`must match one schema in oneOf: ${describe(one)}`);
+  if (met > 1) fail(`must match only one schema in oneOf, matches ${met}`);
+  if (not !== undefined && problemsIn(not).length === 0) fail("must not match the schema in not");
 }
 
 type Results = readonly (readonly SchemaProblem[])[];
@@ -222,7 +222,7 @@ function checkNumber(value: number, schema: Schema, fail: Fail): void {
     fail(`must fit into int64, is ${value}`);
   for (const [keyword, limit] of Object.entries({ minimum, maximum }))
     if (limit !== undefined && !fitsFormat(limit, schema))
-      fail(`is refused, as the ${keyword} ${limit} of the schema is no ${format ?? type ?? "number"}`);
+      fail(`is always rejected: the ${keyword} ${limit} of the schema is not of type ${format ?? type ?? "number"}`);
   if (minimum !== undefined) {
     const least = comparedLimit(value, minimum, schema);
     if (value < least || (schema.exclusiveMinimum === true && value === least && !isRounded))
@@ -346,8 +346,8 @@ function checkOwners(references: readonly unknown[], fail: (member: string, mess
     const { apiVersion, kind, controller } = reference;
     for (const name of ["kind", "name", "uid"]) if (reference[name] === "") fail(`${at}.${name}`, "must not be empty");
     if (typeof apiVersion === "string" && !/^(?:[^/]*\/)?[^/]+$/.test(apiVersion))
-      fail(`${at}.apiVersion`, "must be a version, or a group and a version");
+      fail(`${at}.apiVersion`, "must be VERSION or GROUP/VERSION");
     if (apiVersion === "v1" && kind === "Event") fail(at, "must not be an Event, which cannot own objects");
-    if (controller === true && ++controllers > 1) fail(`${at}.controller`, "must be true for one owner at most");
+    if (controller === true && ++controllers > 1) fail(`${at}.controller`, "must be true for at most one owner");
   }
 }

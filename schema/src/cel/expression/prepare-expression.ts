@@ -31,7 +31,7 @@ const TYPES: ReadonlySet<string> = new Set(["net.IP", "net.CIDR", "optional_type
 /** Prepares an expression for evaluation, in place. */
 export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
   const preparation = new Preparation(env);
-  if (expression === undefined) return { problem: "it is empty", usesOldSelf: false };
+  if (expression === undefined) return { problem: "the expression is empty", usesOldSelf: false };
   preparation.visit(expression);
   const { problem, usesOldSelf } = preparation;
   return { usesOldSelf, ...(problem === undefined ? {} : { problem }) };
@@ -93,7 +93,7 @@ class Preparation {
   // A message of a mutating policy becomes a map with its type name under KIND.
   #visitMessage(expression: Expression, struct: Struct): void {
     const { messageName } = struct;
-    if (!/^(JSONPatch|Object(\.\w+)*)$/.test(messageName)) return this.#fail(`the type ${messageName}`);
+    if (!/^(JSONPatch|Object(\.\w+)*)$/.test(messageName)) return this.#fail(`type ${messageName}`);
     struct.messageName = "";
     for (const entry of struct.entries)
       if (entry.keyKind.case === "fieldKey")
@@ -124,13 +124,17 @@ class Preparation {
     const fitting = found.filter((func) => (func.target !== undefined) === isMethod);
     if (fitting.some((func) => func.arguments.length === args.length)) return;
     const isUnknown = fitting.length === 0 && !MACROS.has(name);
-    this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
+    this.#fail(
+      isUnknown
+        ? `function ${name}`
+        : `function ${name} with ${args.length} ${args.length === 1 ? "argument" : "arguments"}`,
+    );
   }
 
   #visitLoop(loop: Loop): void {
     const { iterVar, iterRange, accuInit, loopCondition, loopStep, result } = loop;
     this.#visitEach(iterRange, accuInit, loopCondition, loopStep, result);
-    if (loop.iterVar2 !== "") this.#fail("a loop with two variables");
+    if (loop.iterVar2 !== "") this.#fail("a comprehension with two variables");
     if (iterVar === UNUSED) return;
     if (iterRange !== undefined) wrap(iterRange, "@range");
     if (loopCondition !== undefined) wrap(loopCondition, "@step");

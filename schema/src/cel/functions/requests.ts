@@ -44,7 +44,8 @@ export const requestFunctions: FunctionsOf = (library) => {
   const { celFunc, celMethod } = library;
   const { BOOL, STRING, DYN, MAP } = typesOf(library);
   const around = (): RequestSurroundings => {
-    if (current === undefined) throw new Error("no such attribute: there is no request");
+    if (current === undefined)
+      throw new Error("no such attribute: variables and authorizer exist in admission policies only");
     return current;
   };
   const questionOf = (value: CelMap): Record<(typeof RESOURCE)[number], string> => {

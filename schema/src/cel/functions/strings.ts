@@ -58,7 +58,8 @@ function pay({ isCelList }: Library, values: readonly CelValue[]): void {
 function join(list: CelList, separator: string): string {
   spend(list.size);
   const texts = [...list].map((item) => {
-    if (typeof item !== "string") throw new Error("no such overload: join of what is no text");
+    if (typeof item !== "string")
+      throw new Error("no such overload: join of a list with elements that are not strings");
     spendText(item);
     return item;
   });

@@ -370,13 +370,13 @@ suite("parse", (test) => {
       [{ kind: "" }, `${at}.kind must not be empty`],
       [{ name: "" }, `${at}.name must not be empty`],
       [{ uid: "" }, `${at}.uid must not be empty`],
-      [{ apiVersion: "" }, `${at}.apiVersion must be a version, or a group and a version`],
-      [{ apiVersion: "a/b/c" }, `${at}.apiVersion must be a version, or a group and a version`],
+      [{ apiVersion: "" }, `${at}.apiVersion must be VERSION or GROUP/VERSION`],
+      [{ apiVersion: "a/b/c" }, `${at}.apiVersion must be VERSION or GROUP/VERSION`],
       [{ kind: "Event" }, `${at} must not be an Event, which cannot own objects`],
     ] as const)
       assert.equal(problemsOfOwners({ ...owner, ...reference }), [problem]);
     assert.equal(problemsOfOwners(owner, { ...owner, uid: "2" }), [
-      "metadata.ownerReferences[1].controller must be true for one owner at most",
+      "metadata.ownerReferences[1].controller must be true for at most one owner",
     ]);
   });
 
