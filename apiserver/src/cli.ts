@@ -21,71 +21,78 @@ async function start(args: readonly string[]): Promise<void> {
   const options = await yargs(args)
     .scriptName("apiserver")
     .usage(
-      "$0 [options]\n\nServes the Kubernetes API. Objects are kept in memory and are lost when it stops, unless there is --data-dir.\n" +
-        'Prints "ready URL" when it serves. Ctrl+C stops it.',
+      "$0 [options]\n\nServes the Kubernetes API. Objects are kept in memory and are lost when the server stops, unless --data-dir is set.\n" +
+        'Prints "ready URL" when it is ready. Press Ctrl+C to stop it.',
     )
     .option("port", { type: "number", default: 0, describe: "The port to listen on; 0 for any free port" })
     .option("host", {
       type: "string",
       default: "127.0.0.1",
-      describe: "The address to listen on, e.g. 0.0.0.0 to be reached from containers",
+      describe: "The address to listen on, for example 0.0.0.0 to accept connections from containers",
     })
     .option("certificate-names", {
       type: "string",
       array: true,
       default: [],
-      describe: "Names and addresses of the certificate besides localhost; kubeconfigs have the first one",
+      describe:
+        "Additional names and addresses of the serving certificate; kubeconfigs use the first one as server address",
     })
     .option("until-stdin-ends", {
       type: "boolean",
       default: false,
-      describe: "Stop when standard input ends, as it does when the process that holds it is killed",
+      describe: "Stop at the end of standard input, for example when the parent process is killed",
     })
     .option("kubeconfig", { type: "string", describe: "Write a kubeconfig to this file, for kubectl and operators" })
     .option("crds", {
       type: "string",
       array: true,
       default: [],
-      describe: "Install the CustomResourceDefinitions of these YAML or JSON files",
+      describe: "Install the CustomResourceDefinitions in these YAML or JSON files",
     })
     .option("objects", {
       type: "string",
       array: true,
       default: [],
-      describe: "Create the objects of these YAML or JSON files, such as roles and bindings",
+      describe: "Create the objects in these YAML or JSON files, for example roles and bindings",
     })
     .option("as", {
       type: "string",
-      describe: "The user of the kubeconfig, e.g. system:serviceaccount:web:operator [default: the administrator]",
+      describe:
+        "The user of the kubeconfig, for example system:serviceaccount:web:operator [default: the administrator]",
     })
     .option("token-auth-file", {
       type: "string",
-      describe: 'Users with their tokens: lines of token,user,uid,"group1,group2"',
+      describe: 'A file with static tokens, as for kube-apiserver: lines of token,user,uid,"group1,group2"',
     })
     .option("client-ca-file", {
       type: "string",
-      describe: "Trust certificates of clients that these authorities have signed, beside those of its own",
+      describe: "Accept client certificates signed by the CAs in this file, in addition to the CA of the server",
     })
     .option("data-dir", {
       type: "string",
-      describe: "Keep all that is written in this folder and go on from there; needs the package classic-level",
+      describe:
+        "Store all objects in this folder and continue with them after a restart; requires the package classic-level",
     })
-    .option("audit-log", { type: "string", describe: "Write a line of JSON for each request to this file" })
+    .option("audit-log", {
+      type: "string",
+      describe: "Write an audit event for each request to this file, as a line of JSON",
+    })
     .option("simulate", {
       type: "string",
       describe:
-        "Run the controllers of a cluster: all, or those with these names, or all but those after a minus, e.g. " +
+        "Run simulated controllers: all, the named ones, or all except those with a minus before their name, for example " +
         "--simulate=deployments,pods or --simulate=-events",
     })
     .option("service-account-admission", {
       type: "boolean",
       describe:
-        "Let only Pods in whose ServiceAccount exists, and mount its token [default: with --simulate=namespace-contents]",
+        "Enable the ServiceAccount admission plugin: reject Pods without an existing ServiceAccount and mount its token " +
+        "[default: with --simulate=namespace-contents]",
     })
     .option("tls", {
       type: "boolean",
       default: true,
-      describe: "Serve HTTPS with a certificate made for this run; --no-tls: HTTP, which kubectl cannot log in to",
+      describe: "Serve HTTPS with a generated certificate; --no-tls serves HTTP, to which kubectl sends no credentials",
     })
     .option("token", { type: "string", describe: "The bearer token of the administrator [default: random]" })
     .example("$0 --simulate --crds crds/*.yaml --kubeconfig kubeconfig", "then: KUBECONFIG=kubeconfig kubectl get all")
@@ -131,7 +138,7 @@ async function simulationOf(text: string): Promise<SimulationOptions> {
     const name = simulatedControllers.find((known) => known === text);
     if (name !== undefined) return name;
     throw new Error(
-      `--simulate: there is no controller "${text}"; there are ${simulatedControllers.join(", ")}` +
+      `invalid value "${text}" of --simulate: must be one of ${simulatedControllers.join(", ")}` +
         hintOf(text, simulatedControllers),
     );
   };
@@ -143,7 +150,7 @@ async function simulationOf(text: string): Promise<SimulationOptions> {
 
 function problemOf(error: unknown): string {
   const { code, message, port } = error as { code?: string; message?: string; port?: number };
-  return code === "EADDRINUSE" ? `port ${port} is in use` : (message ?? String(error));
+  return code === "EADDRINUSE" ? `port ${port} is already in use` : (message ?? String(error));
 }
 
 /** Closes the server on a signal or at the end of standard input. */

@@ -14,7 +14,7 @@ export function checkNames(given: object, { known, what }: { known: readonly str
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown === undefined) return;
   const quoted = JSON.stringify(unknown);
-  throw new Error(`unknown ${what} ${quoted}; known are ${known.join(", ")}${hintOf(unknown, known)}`);
+  throw new Error(`unknown ${what} ${quoted}: must be one of ${known.join(", ")}${hintOf(unknown, known)}`);
 }
 
 /** Returns the Levenshtein distance. */

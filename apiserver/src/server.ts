@@ -130,30 +130,36 @@ const DEFAULT_HOST = "127.0.0.1";
 /** A description of the valid values of an option, and the check. */
 type OptionType = readonly [words: string, is: (value: unknown) => boolean];
 
-const TEXT: OptionType = ["a text that is not empty", (value) => typeof value === "string" && value !== ""];
+const TEXT: OptionType = ["a non-empty string", (value) => typeof value === "string" && value !== ""];
 const FLAG: OptionType = ["true or false", (value) => typeof value === "boolean"];
 const listOf = ([, is]: OptionType, many: string): OptionType => [
   `a list of ${many}`,
   (value) => Array.isArray(value) && value.every(is),
 ];
 const RECORD: OptionType = ["an object", (value) => typeof value === "object" && value !== null];
-const FILE_OR_OBJECT: OptionType = ["a file or an object", (value) => TEXT[1](value) || RECORD[1](value)];
+const FILE_OR_OBJECT: OptionType = ["a file path or an object", (value) => TEXT[1](value) || RECORD[1](value)];
 const integer = (least: number, most: number): OptionType => [
-  `a whole number from ${least} to ${most}`,
+  `an integer from ${least} to ${most}`,
   (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
 ];
 
 const OPTIONS: Record<keyof ApiServerOptions, OptionType> = {
   port: integer(0, 65_535),
-  ...{ host: TEXT, certificateNames: listOf(TEXT, "texts"), unref: FLAG, tls: FLAG },
-  token: ["a text without spaces", (value) => typeof value === "string" && /^\S+$/.test(value)],
+  ...{ host: TEXT, certificateNames: listOf(TEXT, "strings"), unref: FLAG, tls: FLAG },
+  token: ["a string without spaces", (value) => typeof value === "string" && /^\S+$/.test(value)],
   ...{ as: TEXT, users: listOf(RECORD, "users") },
   clientCa: [
-    "certificates in PEM",
+    "PEM-encoded certificates",
     (value) => typeof value === "string" && value.includes("-----BEGIN CERTIFICATE-----"),
   ],
-  ...{ crds: listOf(FILE_OR_OBJECT, "files and objects"), objects: listOf(FILE_OR_OBJECT, "files and objects") },
-  simulate: ["true, false, a list of controllers or options", (value) => FLAG[1](value) || RECORD[1](value)],
+  ...{
+    crds: listOf(FILE_OR_OBJECT, "file paths and objects"),
+    objects: listOf(FILE_OR_OBJECT, "file paths and objects"),
+  },
+  simulate: [
+    "true, false, a list of controller names, or an object with options",
+    (value) => FLAG[1](value) || RECORD[1](value),
+  ],
   ...{ serviceAccountAdmission: FLAG, faults: listOf(RECORD, "rules"), auditLog: TEXT, dataDir: TEXT },
   onFailure: ["a function", (value) => typeof value === "function"],
   historyLimit: integer(1, Number.MAX_SAFE_INTEGER),
@@ -356,7 +362,7 @@ function isFulfilled(promise: Promise<void>): Promise<boolean> {
 }
 
 function failureAnswer(failure: Error | undefined): Answer {
-  return renderFailure(internalError(failure?.message ?? "the data folder cannot be written"), { isPretty: false });
+  return renderFailure(internalError(failure?.message ?? "cannot write to the data folder"), { isPretty: false });
 }
 
 function record(

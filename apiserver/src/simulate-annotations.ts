@@ -41,7 +41,7 @@ const READERS: Record<string, (value: string) => Simulation | undefined> = {
 
 const VALUES: Record<string, string> = {
   "simulate/outcome": `must be one of ${OUTCOMES.join(", ")}`,
-  "simulate/exit-code": "must be a number from 1 to 255",
+  "simulate/exit-code": "must be an integer from 1 to 255",
   "simulate/ready-after": "must be a duration such as 500ms, 2s or 1m",
 };
 
@@ -49,7 +49,9 @@ function readAnnotation(name: string, value: string): Simulation {
   const known = Object.keys(READERS);
   const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
   if (read === undefined)
-    throw new Error(`unknown annotation ${JSON.stringify(name)}; known are ${known.join(", ")}${hintOf(name, known)}`);
+    throw new Error(
+      `unknown annotation ${JSON.stringify(name)}: must be one of ${known.join(", ")}${hintOf(name, known)}`,
+    );
   const simulation = read(value);
   if (simulation !== undefined) return simulation;
   const hint = name === "simulate/outcome" ? hintOf(value, OUTCOMES) : "";

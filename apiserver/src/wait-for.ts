@@ -38,8 +38,8 @@ export async function waitFor<Result>(
     if (elapsedMs() >= deadline) {
       const instead = describe === undefined ? outcome : await settledWithin(lateMs, describe);
       const cause = outcome.error === undefined ? undefined : { cause: outcome.error };
-      const described = describe === undefined ? "" : `; there is ${textOf(instead)}`;
-      throw new Error(`${description}: not within ${patienceMs} ms; ${lastOf(outcome)}${described}`, cause);
+      const described = describe === undefined ? "" : `; actual state: ${textOf(instead)}`;
+      throw new Error(`${description}: timed out after ${patienceMs} ms; ${lastOf(outcome)}${described}`, cause);
     }
     await sleep(intervalMs);
   }
@@ -72,7 +72,7 @@ function lastOf(outcome: Outcome): string {
 }
 
 function textOf({ value, error, isPending }: Outcome): string {
-  if (isPending === true) return "no answer";
+  if (isPending === true) return "no response";
   if (error instanceof Error) return error.message;
   const text = objectText(value) ?? inspect(error ?? value, { depth: 6, breakLength: Infinity });
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${text.length - MAX_TEXT} more)` : text;

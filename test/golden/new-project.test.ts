@@ -86,7 +86,7 @@ suite("new project", (test) => {
       assert.equal([status, signal], [1, null], stdout);
       assert.match(
         stdout,
-        /the page: not within \d+ ms; the last value was undefined; there is \{ phase: 'Pending' \}/,
+        /the page: timed out after \d+ ms; the last value was undefined; actual state: \{ phase: 'Pending' \}/,
       );
       assert.match(stdout, "endless");
     },

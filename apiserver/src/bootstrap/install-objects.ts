@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "../clock.js";
 import { type JsonObject, arrayAt, clone, isObject, objectAt, stringAt } from "../json.js";
+import { quote } from "../errors/go-format.js";
 import { isDefinition } from "../object/conditions.js";
 import { apiVersionOf, keyOf } from "../object/object-meta.js";
 import type { Registry, ServedResource } from "../registry/registry.js";
@@ -21,7 +22,7 @@ export interface ObjectSources {
 export async function installDefinitions(registry: Registry, { sources, before }: ObjectSources): Promise<void> {
   for (const source of sources) {
     const definitions = (await readObjects(source)).filter(({ kind }) => kind === "CustomResourceDefinition");
-    if (definitions.length === 0) throw new Error(`no CustomResourceDefinition in ${describe(source)}`);
+    if (definitions.length === 0) throw new Error(`no CustomResourceDefinition found in ${describe(source)}`);
     for (const definition of definitions) await install(registry, definition, { where: describe(source), before });
   }
   // Establishing a CRD takes a few microtasks.
@@ -48,9 +49,11 @@ async function install(
 ): Promise<void> {
   const object = clone(given);
   const resource = resourceFor(registry, object);
-  const name = `${String(object["kind"])} ${stringAt(objectAt(object, "metadata"), "name") ?? ""}`;
+  const named = `${String(object["kind"])} ${quote(stringAt(objectAt(object, "metadata"), "name") ?? "")}`;
   if (resource === undefined)
-    throw new Error(`${where}: ${name}: the kind ${String(object["apiVersion"])} is not served`);
+    throw new Error(
+      `${where}: cannot install ${named}: the API server does not serve kind ${quote(`${String(object["apiVersion"])}/${String(object["kind"])}`)}; install its CustomResourceDefinition first`,
+    );
   const namespace = resource.type.namespaced
     ? (stringAt(objectAt(object, "metadata"), "namespace") ?? "default")
     : undefined;
@@ -61,7 +64,7 @@ async function install(
     if ((resource.store.get(key)?.revision ?? Infinity) > before) await createObject(context, object);
     else if (isDefinition(resource.type)) await replaceSpec(context, key, object);
   } catch (error) {
-    throw new Error(`${where}: ${name} cannot be created: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${where}: cannot install ${named}: ${(error as Error).message}`, { cause: error });
   }
 }
 

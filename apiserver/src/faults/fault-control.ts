@@ -73,7 +73,8 @@ export function faultControlOf(parts: {
     compact({ kind } = {}) {
       if (kind === undefined) return registry.store.compact();
       const found = [...registry.resources].find(({ type }) => isInScope({ kind }, kindOnly(kindOf(type))));
-      if (found === undefined) throw new Error(`no kind ${kind} is served`);
+      if (found === undefined)
+        throw new Error(`kind ${JSON.stringify(kind)} not found: the API server does not serve it`);
       registry.store.compact(found.store);
     },
     shiftClock: setClock,
@@ -102,13 +103,13 @@ const ROOT = "/faults";
 export const FAULT_PATHS = /^\/faults(\/|$)/;
 
 const SCOPE_MEMBERS: Readonly<Record<string, string>> = {
-  path: 'text, or { "pattern": … } for a regular expression',
-  kind: "text",
-  namespace: "text",
-  user: "text",
+  path: 'string, or an object with the regular expression as "pattern"',
+  kind: "string",
+  namespace: "string",
+  user: "string",
 };
 const RULE_MEMBERS: Readonly<Record<string, string>> = {
-  verb: "text or a list of texts",
+  verb: "string or a list of strings",
   ...SCOPE_MEMBERS,
   after: "number",
   times: "number",
@@ -121,7 +122,7 @@ const RULE_MEMBERS: Readonly<Record<string, string>> = {
   cutAnswer: "boolean",
   stale: "boolean",
 };
-const WATCH_FAULTS = "cut, end, expire, hold, silence, duplicate or reorder";
+const WATCH_FAULTS = "cut, end, expire, hold, silence, duplicate, reorder";
 
 type Held = { rule: JsonObject; active: ActiveFault } | { watches: JsonObject; disturbed: DisturbedWatches };
 
@@ -138,7 +139,11 @@ export class FaultRequests {
   answer(request: ApiRequest, user: () => UserInfo | undefined): Answer {
     try {
       if (user()?.groups.includes(MASTERS) !== true) {
-        throw statusError({ code: 403, reason: "Forbidden", message: "faults: only the administrator may make them" });
+        throw statusError({
+          code: 403,
+          reason: "Forbidden",
+          message: "faults: access is forbidden: only members of the group system:masters can inject faults",
+        });
       }
       return this.#answer(request, request.path.slice(ROOT.length + 1));
     } catch (error) {
@@ -153,7 +158,11 @@ export class FaultRequests {
     if (method === "GET" && name === "") return json(200, { faults: this.#list() });
     if (method === "DELETE") return name === "" ? this.#clear() : this.#remove(name);
     if (method !== "POST")
-      throw statusError({ code: 405, reason: "MethodNotAllowed", message: `faults: no ${method} here` });
+      throw statusError({
+        code: 405,
+        reason: "MethodNotAllowed",
+        message: `faults: method ${method} is not allowed on ${request.path}`,
+      });
     const body = bodyOf(request);
     switch (name) {
       case "":
@@ -163,7 +172,7 @@ export class FaultRequests {
       case "tokens":
         return this.#tokens(body);
       case "compact":
-        checkMembers(body, { kind: "text" });
+        checkMembers(body, { kind: "string" });
         this.#faults.compact(body);
         return json(200, {});
       case "clock":
@@ -178,7 +187,7 @@ export class FaultRequests {
         throw statusError({
           code: 404,
           reason: "NotFound",
-          message: `faults: ${name} is not known; there are watches, tokens, compact, clock, restart`,
+          message: `faults: ${request.path} not found: must be ${ROOT}, or below it one of watches, tokens, compact, clock, restart`,
         });
     }
   }
@@ -208,7 +217,8 @@ export class FaultRequests {
 
   #remove(id: string): Answer {
     const held = this.#held.get(id);
-    if (held === undefined) throw statusError({ code: 404, reason: "NotFound", message: `faults: there is no ${id}` });
+    if (held === undefined)
+      throw statusError({ code: 404, reason: "NotFound", message: `faults: fault ${JSON.stringify(id)} not found` });
     this.#held.delete(id);
     if ("rule" in held) held.active.remove();
     else held.disturbed.release();
@@ -238,12 +248,14 @@ export class FaultRequests {
       case "reorder":
         return disturbed(this.#faults.reorderEvents(scope));
       default:
-        throw badRequest(`faults: do has to be ${WATCH_FAULTS}${hintOf(String(what), WATCH_FAULTS.split(/, | or /))}`);
+        throw badRequest(
+          `faults: invalid value ${JSON.stringify(what ?? null)} of do: must be one of ${WATCH_FAULTS}${hintOf(String(what), WATCH_FAULTS.split(", "))}`,
+        );
     }
   }
 
   #tokens(body: JsonObject): Answer {
-    checkMembers(body, { refuse: "boolean", replace: "text" });
+    checkMembers(body, { refuse: "boolean", replace: "string" });
     const { refuse, replace } = body;
     if (typeof refuse === "boolean") this.#faults.refuseTokens(refuse);
     if (typeof replace === "string") this.#faults.replaceToken(replace);
@@ -265,7 +277,8 @@ function scopeOf(given: JsonObject): FaultScope {
 function pathOf(path: JsonValue | undefined): string | RegExp | undefined {
   if (path === undefined || typeof path === "string") return path;
   const pattern = isObject(path) ? path["pattern"] : undefined;
-  if (typeof pattern !== "string") throw badRequest(`faults: path has to be ${RULE_MEMBERS["path"] ?? ""}`);
+  if (typeof pattern !== "string")
+    throw badRequest(`faults: invalid value ${JSON.stringify(path)} of path: must be a ${SCOPE_MEMBERS["path"] ?? ""}`);
   return new RegExp(pattern);
 }
 
@@ -275,13 +288,12 @@ function checkMembers(given: JsonObject, known: Readonly<Record<string, string>>
     if (wanted === undefined) {
       const names = Object.keys(known);
       throw badRequest(
-        `faults: ${JSON.stringify(name)} is not known; there are ${names.join(", ")}${hintOf(name, names)}`,
+        `faults: unknown field ${JSON.stringify(name)}: must be one of ${names.join(", ")}${hintOf(name, names)}`,
       );
     }
-    const type = typeof value === "string" ? "text" : typeof value;
-    if (["text", "number", "boolean", "object"].includes(wanted) && (type !== wanted || value === null)) {
+    if (["string", "number", "boolean", "object"].includes(wanted) && (typeof value !== wanted || value === null)) {
       throw badRequest(
-        `faults: ${name} has to be ${wanted === "text" ? "a text" : `a ${wanted}`}, not ${JSON.stringify(value)}`,
+        `faults: invalid value ${JSON.stringify(value)} of ${name}: must be ${wanted === "object" ? "an object" : `a ${wanted}`}`,
       );
     }
   }
@@ -290,7 +302,7 @@ function checkMembers(given: JsonObject, known: Readonly<Record<string, string>>
 function bodyOf({ body, headers }: ApiRequest): JsonObject {
   if (body.length === 0) return {};
   const { value } = parseObjectBody(body, headers["content-type"]);
-  if (!isObject(value)) throw badRequest("faults: the body has to be an object");
+  if (!isObject(value)) throw badRequest("faults: invalid request body: must be an object");
   return value;
 }
 

@@ -182,18 +182,18 @@ const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "d
 
 /** Throws an Error for an unknown member or verb. */
 export function checkRule(rule: FaultRule): void {
-  checkNames(rule, { known: Object.keys(RULE), what: "member of a fault rule" });
+  checkNames(rule, { known: Object.keys(RULE), what: "field of a fault rule" });
   for (const verb of rule.verb === undefined ? [] : [rule.verb].flat()) {
     if (VERBS.includes(verb)) continue;
     throw new Error(
-      `unknown verb ${JSON.stringify(verb)} in a fault rule; known are ${VERBS.join(", ")}${hintOf(verb, VERBS)}`,
+      `unknown verb ${JSON.stringify(verb)} in a fault rule: must be one of ${VERBS.join(", ")}${hintOf(verb, VERBS)}`,
     );
   }
 }
 
 /** Throws an Error for an unknown member. */
 export function checkScope(scope: FaultScope): void {
-  checkNames(scope, { known: Object.keys(SCOPE), what: "member of a fault" });
+  checkNames(scope, { known: Object.keys(SCOPE), what: "field of a fault scope" });
 }
 
 function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor, verb: string): boolean {
@@ -257,10 +257,10 @@ export async function answerWithFaults(
   const { rule, revision } = active;
   if (rule.delayMs !== undefined) await sleep(rule.delayMs);
   if (rule.hang === true) return new Promise<never>(() => undefined);
-  if (rule.disconnect === true) throw new ConnectionLost("by a fault rule");
+  if (rule.disconnect === true) throw new ConnectionLost("a fault rule closed the connection");
   if (rule.loseAnswer === true) {
     await serve(request);
-    throw new ConnectionLost("by a fault rule, after the request was served");
+    throw new ConnectionLost("a fault rule closed the connection after the request was handled");
   }
   if (rule.forbid === true && request.target !== undefined)
     return renderFailure(accessDenied(FORBIDDEN_USER, attributesOf(request)), { isPretty: false });

@@ -141,10 +141,11 @@ export class Listener {
   /** Handles a request of this process without a socket. Watches are not supported. */
   async ask({ method, path, headers, body = "" }: LocalRequest): Promise<LocalAnswer> {
     await this.#nextTurn();
-    if (this.#server === undefined) throw new Error("the server does not listen");
+    if (this.#server === undefined) throw new Error("the API server is not listening");
     const given = { method, url: path, headers: headers as IncomingHttpHeaders };
     const answer = await this.#options.answer(requestOf(given, Buffer.from(body)));
-    if (answer.kind === "stream" || answer.isCut === true) throw new Error("the connection broke");
+    if (answer.kind === "stream" || answer.isCut === true)
+      throw new Error("the connection was closed before the end of the response");
     return { status: answer.status, text: answer.body.toString() };
   }
 
@@ -265,7 +266,7 @@ function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
       else resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
     });
     message.on("error", reject);
-    message.on("aborted", () => reject(new Error("the client left")));
+    message.on("aborted", () => reject(new Error("the client closed the connection")));
   });
 }
 

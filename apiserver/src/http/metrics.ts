@@ -34,10 +34,10 @@ export class RequestMetrics {
     for (const request of open)
       if (request.target !== undefined) addOne(running, `component="apiserver",${labelsOf(request, request.target)}`);
     return [
-      "# HELP apiserver_request_total Requests that were answered, by verb, resource and status",
+      "# HELP apiserver_request_total Number of answered requests, by verb, resource, and status",
       "# TYPE apiserver_request_total counter",
       ...Array.from(this.#counts, ([labels, count]) => `apiserver_request_total{${labels}} ${count}`),
-      "# HELP apiserver_longrunning_requests Requests that are still being answered, such as watches",
+      "# HELP apiserver_longrunning_requests Number of requests in progress, such as watches",
       "# TYPE apiserver_longrunning_requests gauge",
       ...Array.from(running, ([labels, count]) => `apiserver_longrunning_requests{${labels}} ${count}`),
     ];

@@ -172,7 +172,9 @@ export async function readTokenFile(file: string): Promise<StaticUser[]> {
     if (line.trim() === "") return [];
     const [token = "", name = "", uid = "", groups = "", ...more] = columnsOf(line);
     if (token === "" || name === "")
-      throw new Error(`${file}:${index + 1}: expected the columns token, user name, user uid and, in quotes, groups`);
+      throw new Error(
+        `${file}:${index + 1}: token and user name are required; use the format token,user,uid,"group1,group2"`,
+      );
     const listed = [groups, ...more].flatMap((group) => group.split(",")).filter((group) => group !== "");
     return [{ token, name, ...(uid === "" ? {} : { uid }), groups: listed }];
   });

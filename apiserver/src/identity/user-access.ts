@@ -53,7 +53,7 @@ export function createAccesses(
     ofUser: (username, { groups = [] } = {}) => ofToken(authenticator.tokenOf(authenticatedUser(username, groups))),
     ofCertificate(username, { groups = [] } = {}) {
       if (serving === undefined)
-        throw new Error("a server without TLS sees no certificates; start it without tls: false");
+        throw new Error("client certificates require HTTPS: start the API server without tls: false");
       const authority = { certificate: serving.ca, key: serving.caKey };
       const subject = subjectOf({ commonName: username, organizations: groups });
       const issued = issueCertificate(authority, { subject, usages: ["digital signature", "client auth"] });

@@ -36,7 +36,9 @@ export function createAllocator(services: ResourceStore): Allocator {
         const candidate = at(index++ % candidates);
         if ((taken.get(candidate) ?? 0) === 0) return candidate;
       }
-      throw new Error("no address or port is left for another Service: delete some");
+      throw new Error(
+        "range is full: no cluster IP or node port is left for another Service; delete Services that are not used",
+      );
     };
   };
   return {

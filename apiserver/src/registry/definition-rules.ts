@@ -93,7 +93,7 @@ export function crdWarnings(crd: JsonObject, live?: JsonObject): string[] {
   const rules = schemasOf(crd).flatMap(unevaluatedRules);
   return [
     ...formats.map((format) => `unrecognized format ${quote(format)}`),
-    ...rules.map((rule) => `the embedded API server does not evaluate the rule ${rule}`),
+    ...rules.map((rule) => `the embedded API server does not evaluate rule ${rule}`),
   ];
 }
 

@@ -80,7 +80,7 @@ function namesOf({ only = simulatedControllers, except = [] }: SimulationOptions
   const unknown = [...only, ...except].find((name) => !simulatedControllers.includes(name));
   if (unknown === undefined) return only.filter((name) => !except.includes(name));
   throw new Error(
-    `there is no simulated controller "${unknown}"; known are ${simulatedControllers.join(", ")}` +
+    `unknown simulated controller "${unknown}": must be one of ${simulatedControllers.join(", ")}` +
       hintOf(unknown, simulatedControllers),
   );
 }
@@ -92,7 +92,7 @@ const OPTIONS: Record<keyof SimulationOptions, true> = {
 
 /** Throws an Error for unknown options or controller names. */
 export function checkSimulationOptions(options: SimulationOptions): void {
-  checkNames(options, { known: Object.keys(OPTIONS), what: "option of simulate" });
+  checkNames(options, { known: Object.keys(OPTIONS), what: "simulate option" });
   namesOf(options);
 }
 

@@ -48,7 +48,7 @@ export class DataFolder implements Journal {
     try {
       await makeFolder(path);
     } catch (error) {
-      throw new Error(`the data folder ${path} cannot be made: ${(error as Error).message}`, { cause: error });
+      throw new Error(`cannot create data folder ${path}: ${(error as Error).message}`, { cause: error });
     }
     await closeToOthers(path);
     const level = await openLevel(path);
@@ -165,7 +165,7 @@ export class DataFolder implements Journal {
       await this.#level.batch(operations, { sync: true });
     } catch (error) {
       throw new Error(
-        `the data folder ${this.#path} cannot be written: ${problemOf(error)}. Nothing is served any more: make room, then start the server again`,
+        `cannot write to data folder ${this.#path}: ${problemOf(error)}. All requests fail from now on; free disk space, then restart the API server`,
         { cause: error },
       );
     }
@@ -201,16 +201,16 @@ async function closeToOthers(path: string): Promise<void> {
   // Windows has no POSIX permissions.
   if (process.platform === "win32" || ((await stat(path)).mode & 0o077) === 0) return;
   const names = await readdir(path);
-  const way = "use a folder of its own, or run chmod 700 on it";
+  const way = "use an empty folder, or run chmod 700 on this one";
   if (names.length > 0 && !names.includes("CURRENT"))
     throw new Error(
-      `the data folder ${path} is open to other users and has other files; private keys are stored in it: ${way}`,
+      `data folder ${path} contains other files and is accessible to other users, who could read the private keys that are stored in it; ${way}`,
     );
   try {
     await chmod(path, 0o700);
   } catch (error) {
     throw new Error(
-      `the data folder ${path} is open to other users, and its mode cannot be changed: ${(error as Error).message}; ${way}`,
+      `data folder ${path} is accessible to other users, and its mode cannot be changed: ${(error as Error).message}; ${way}`,
       { cause: error },
     );
   }
@@ -235,14 +235,14 @@ async function readFolder(level: ClassicLevel, path: string): Promise<FolderCont
   let state: FolderState | undefined;
   for await (const [key, value] of entriesOf(level, path)) {
     const text = unsealed(value);
-    if (text === undefined) throw damaged(path, `${key} is not what was written`);
+    if (text === undefined) throw damaged(path, `the checksum of record ${key} does not match`);
     if (key === STATE_KEY) state = JSON.parse(text) as FolderState;
     else if (key.startsWith(SECRET)) secrets.set(key.slice(SECRET.length), text);
     else if (key.startsWith(COMPACTED)) compacted.set(key.slice(COMPACTED.length), Number(text));
     else writes.push({ revision: Number(key.slice(VERSION.length)), ...readVersion(text) });
   }
   if (state === undefined) {
-    if (writes.length > 0) throw damaged(path, "it says nothing of its state");
+    if (writes.length > 0) throw damaged(path, "its state record is missing");
     return { state: { format: 1, revision: 0, versions: 0, sum: 0 }, secrets, restored: undefined };
   }
   checkState(path, state, writes);
@@ -254,10 +254,13 @@ async function readFolder(level: ClassicLevel, path: string): Promise<FolderCont
 }
 
 function checkState(path: string, { format, versions, sum }: FolderState, writes: readonly StoredWrite[]): void {
-  if (format !== 1) throw new Error(`the data folder ${path} was written by a newer version of this package`);
+  if (format !== 1)
+    throw new Error(
+      `data folder ${path} was written by a newer version of @gen-operator/apiserver; upgrade the package, or use another folder`,
+    );
   const found = writes.reduce((total, { revision }) => total + revision, 0);
   if (writes.length === versions && found === sum) return;
-  throw damaged(path, `it has ${writes.length} of ${versions} versions of objects`);
+  throw damaged(path, `found ${writes.length} of ${versions} object versions`);
 }
 
 async function* entriesOf(level: ClassicLevel, path: string): AsyncGenerator<[string, string]> {
@@ -309,7 +312,7 @@ function problemOf(error: unknown): string {
 /** Builds the error for a damaged folder. */
 function damaged(path: string, what: string): Error {
   return new Error(
-    `the data folder ${path} is damaged: ${what}. Restore a copy of it, or delete it to start from nothing`,
+    `data folder ${path} is damaged: ${what}; restore it from a backup, or delete it to start with an empty cluster`,
   );
 }
 
@@ -318,7 +321,9 @@ async function loadLibrary(): Promise<typeof import("classic-level")> {
   try {
     return await import("classic-level");
   } catch (error) {
-    throw new Error("a data folder needs the package classic-level: npm install classic-level", { cause: error });
+    throw new Error("a data folder requires the package classic-level; run npm install classic-level", {
+      cause: error,
+    });
   }
 }
 
@@ -326,12 +331,12 @@ function openFailure(path: string, error: unknown): Error {
   const problem = problemOf(error);
   const code = (error as { cause?: { code?: string } }).cause?.code;
   if (code === "LEVEL_LOCKED") {
-    return new Error(`the data folder ${path} is in use by another server: stop it, or choose another folder`, {
+    return new Error(`data folder ${path} is in use by another API server; stop that server, or use another folder`, {
       cause: error,
     });
   }
   if (code === "LEVEL_CORRUPTION") return damaged(path, problem);
-  return new Error(`the data folder ${path} cannot be opened: ${problem}`, { cause: error });
+  return new Error(`cannot open data folder ${path}: ${problem}`, { cause: error });
 }
 
 // Record format: one record for each version of an object, keyed by revision, plus metadata.

@@ -37,7 +37,7 @@ export function parseSigningRequest(text: string): SigningRequest {
   const [info, algorithm, signature] = readElements(contentOf(whole));
   const [, subject, publicKey, ...attributes] = readElements(contentOf(info));
   if (info === undefined || subject === undefined || publicKey === undefined)
-    throw new Error("the request for a certificate is incomplete");
+    throw new Error("malformed certificate request");
   if (!isSigned(info.raw, { algorithm, signature, publicKey: publicKey.raw }))
     throw new Error("unable to verify certificate request signature");
   const names = alternativeNamesOf(attributes);
@@ -54,7 +54,7 @@ function isSigned(
 ): boolean {
   const id = readElements(contentOf(given.algorithm))[0]?.raw;
   const known = DIGESTS.find(([name]) => id?.equals(objectIdentifier(name)));
-  if (known === undefined) throw new Error("the request for a certificate is signed in a way that is not known");
+  if (known === undefined) throw new Error("unsupported signature algorithm of certificate request");
   const key = createPublicKey({ key: given.publicKey, type: "spki", format: "der" });
   // The content of a BIT STRING starts with the number of unused bits.
   return verify(known[1], content, key, contentOf(given.signature).subarray(1));
@@ -76,7 +76,7 @@ function alternativeNamesOf(attributes: Element[]): Buffer | undefined {
 }
 
 function contentOf(element: Element | undefined): Buffer {
-  if (element === undefined) throw new Error("the request for a certificate is incomplete");
+  if (element === undefined) throw new Error("malformed certificate request");
   return element.content;
 }
 

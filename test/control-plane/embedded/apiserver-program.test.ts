@@ -108,7 +108,7 @@ suite("bin/apiserver.js", (test) => {
     await using unknown = startProgram(["--simulate=pods,kubelets"]);
     const { code, stderr } = await unknown.ended;
     assert.is(code, 1);
-    assert.match(stderr, /^--simulate: there is no controller "kubelets"; there are garbage-collection, [^\n]*\n$/);
+    assert.match(stderr, /^invalid value "kubelets" of --simulate: must be one of garbage-collection, [^\n]*\n$/);
   });
 
   test("exits with 1 if the port is in use", async () => {
@@ -120,7 +120,7 @@ suite("bin/apiserver.js", (test) => {
     other.close();
     assert.is(code, 1);
     assert.is(stdout, "");
-    assert.is(stderr, `port ${port} is in use\n`);
+    assert.is(stderr, `port ${port} is already in use\n`);
   });
 
   test("exits with 1 and one line for unknown options and missing files", async () => {

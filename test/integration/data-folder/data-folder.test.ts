@@ -210,7 +210,7 @@ suite("data folder", (test) => {
     await using _first = await startApiServer({ tls: false, dataDir: folder.path });
     await assert.rejects(
       startApiServer({ tls: false, dataDir: folder.path }),
-      `the data folder ${folder.path} is in use by another server: stop it, or choose another folder`,
+      `data folder ${folder.path} is in use by another API server; stop that server, or use another folder`,
     );
   });
 
@@ -238,7 +238,10 @@ suite("data folder", (test) => {
     await mkdir(path, { mode: 0o755 });
     await chmod(path, 0o755);
     await writeFile(join(path, "mine"), "");
-    await assert.rejects(startApiServer({ dataDir: path }), `the data folder ${path} is open to other users`);
+    await assert.rejects(
+      startApiServer({ dataDir: path }),
+      `data folder ${path} contains other files and is accessible to other users`,
+    );
     assert.is((await stat(path)).mode & 0o777, 0o755);
     await chmod(path, 0o700);
     await filled(path);
@@ -273,13 +276,13 @@ suite("data folder", (test) => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "file");
     await writeFile(path, "");
-    await assert.rejects(startApiServer({ dataDir: path }), `the data folder ${path} cannot be made`);
+    await assert.rejects(startApiServer({ dataDir: path }), `cannot create data folder ${path}`);
     const below = join(path, "data");
-    await assert.rejects(startApiServer({ dataDir: below }), `the data folder ${below} cannot be made`);
+    await assert.rejects(startApiServer({ dataDir: below }), `cannot create data folder ${below}`);
     // Nothing can be made there, although the folder above it exists.
     const system = "/proc/gen-operator/data";
     if (process.platform === "linux")
-      await assert.rejects(startApiServer({ dataDir: system }), `the data folder ${system} cannot be made`);
+      await assert.rejects(startApiServer({ dataDir: system }), `cannot create data folder ${system}`);
   });
 
   test("is created with its parent folders", async () => {
@@ -323,7 +326,7 @@ suite("data folder", (test) => {
       for (let time = 0; time < 2; time++)
         await assert.rejects(
           startApiServer({ tls: false, dataDir: folder.path }),
-          /the data folder \S+ (is damaged|cannot be opened): .*/,
+          /(cannot open data folder \S+|data folder \S+ is damaged): .*/,
         );
     }
   });
@@ -347,10 +350,10 @@ suite("data folder", (test) => {
     }
     assert.match(
       failure,
-      /the data folder data cannot be written: .*File too large.*make room, then start the server again/,
+      /cannot write to data folder data: .*File too large.*free disk space, then restart the API server/,
     );
     assert.is(await program.ended, 1);
-    assert.match(program.output(), /\nthe data folder data cannot be written: [^\n]*File too large/);
+    assert.match(program.output(), /\ncannot write to data folder data: [^\n]*File too large/);
     await using server = await startApiServer({ tls: false, dataDir: join(folder.path, "data") });
     const kept =
       (await apiRequest(server, `GET ${CONFIG_MAPS}`)).body.items?.map(({ metadata }) => metadata.name) ?? [];
@@ -375,7 +378,7 @@ suite("data folder", (test) => {
       await startApiServer({ dataDir: "data" }).catch((error) => console.log(error.message));`;
       await using started = startCommand(folder.path, [process.execPath, "--input-type=module", "-e", program]);
       assert.is(await started.ended, 0);
-      assert.is(started.output(), "a data folder needs the package classic-level: npm install classic-level\n");
+      assert.is(started.output(), "a data folder requires the package classic-level; run npm install classic-level\n");
     },
   );
 });

@@ -64,12 +64,18 @@ suite("fault over HTTP", (test) => {
       apiRequest<Reply>(server, `POST ${path}`, { body });
     const unknown = await refused("/faults", { verbs: "list" });
     assert.is(unknown.status, 400);
-    assert.match(unknown.body.message, 'faults: "verbs" is not known; there are verb, path, kind, namespace, user,');
-    assert.is((await refused("/faults", { times: "2" })).body.message, 'faults: times has to be a number, not "2"');
+    assert.match(
+      unknown.body.message,
+      'faults: unknown field "verbs": must be one of verb, path, kind, namespace, user,',
+    );
+    assert.is(
+      (await refused("/faults", { times: "2" })).body.message,
+      'faults: invalid value "2" of times: must be a number',
+    );
     assert.is((await refused("/faults", { path: { pattern: "(" } })).status, 400);
     assert.is(
       (await refused("/faults/watches", { do: "stop" })).body.message,
-      "faults: do has to be cut, end, expire, hold, silence, duplicate or reorder",
+      'faults: invalid value "stop" of do: must be one of cut, end, expire, hold, silence, duplicate, reorder',
     );
     assert.is((await refused("/faults/odd", {})).status, 404);
   });

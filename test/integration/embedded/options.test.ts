@@ -25,20 +25,20 @@ suite("misspelled API server input", (test) => {
   test("rejects unknown options, controllers, and faults at startup with a suggestion", async () => {
     assert.match(
       await messageOf({ simulat: true }),
-      /^unknown option "simulat"; known are port, .*; did you mean "simulate"\?$/,
+      /^unknown option "simulat": must be one of port, .*; did you mean "simulate"\?$/,
     );
     assert.match(
       await messageOf({ simulate: ["deployment"] }),
-      /"deployment"; known are .*; did you mean "deployments"\?$/,
+      /"deployment": must be one of .*; did you mean "deployments"\?$/,
     );
     assert.match(
       await messageOf({ simulate: { exept: ["pods"] } }),
-      /option of simulate "exept"; .*; did you mean "except"\?$/,
+      /simulate option "exept": .*; did you mean "except"\?$/,
     );
     assert.match(await messageOf({ faults: [{ verb: "updat" }] }), /unknown verb "updat" .*; did you mean "update"\?$/);
     assert.match(
       await messageOf({ faults: [{ namspace: "a", hang: true }] }),
-      /"namspace"; .*; did you mean "namespace"\?$/,
+      /unknown field of a fault rule "namspace": .*; did you mean "namespace"\?$/,
     );
   });
 
@@ -48,17 +48,17 @@ suite("misspelled API server input", (test) => {
     await using other = await startApiServer({ tls: false, unref: true });
     const taken = Number(new URL(other.url).port);
     for (const [options, words] of [
-      [{ port: "8080" }, "a whole number from 0 to 65535"],
-      [{ port: -1 }, "a whole number from 0 to 65535"],
-      [{ host: 5 }, "a text that is not empty"],
+      [{ port: "8080" }, "an integer from 0 to 65535"],
+      [{ port: -1 }, "an integer from 0 to 65535"],
+      [{ host: 5 }, "a non-empty string"],
       [{ tls: "no" }, "true or false"],
-      [{ clientCa: "ca.crt" }, "certificates in PEM"],
-      [{ certificateNames: "a.example.com" }, "a list of texts"],
-      [{ crds: "crds/page.yaml" }, "a list of files and objects"],
-      [{ objects: [5] }, "a list of files and objects"],
-      [{ simulate: "pods" }, "true, false, a list of controllers or options"],
+      [{ clientCa: "ca.crt" }, "PEM-encoded certificates"],
+      [{ certificateNames: "a.example.com" }, "a list of strings"],
+      [{ crds: "crds/page.yaml" }, "a list of file paths and objects"],
+      [{ objects: [5] }, "a list of file paths and objects"],
+      [{ simulate: "pods" }, "true, false, a list of controller names, or an object with options"],
       [{ faults: 5 }, "a list of rules"],
-      [{ historyLimit: 0 }, "a whole number from 1 to 9007199254740991"],
+      [{ historyLimit: 0 }, "an integer from 1 to 9007199254740991"],
     ] as const) {
       const [[name, value]] = Object.entries(options) as [[string, unknown]];
       const message = `invalid value ${JSON.stringify(value)} of option ${name}: must be ${words}`;
@@ -66,7 +66,7 @@ suite("misspelled API server input", (test) => {
       assert.not.ok(existsSync(dataDir), name);
     }
     assert.match(await messageOf({ port: taken, dataDir }), /EADDRINUSE/);
-    assert.is(await messageOf({ token: "a\nb" }), "invalid value of option token: must be a text without spaces");
+    assert.is(await messageOf({ token: "a\nb" }), "invalid value of option token: must be a string without spaces");
     assert.is(await messageOf({ port: undefined, tls: undefined, users: [] }), "started");
   });
 
@@ -74,7 +74,10 @@ suite("misspelled API server input", (test) => {
     await using server = await startApiServer({ tls: false });
     const verbs = ["lst", ["get", "lst"]];
     for (const verb of verbs) assert.throws(() => server.faults.add({ verb }), /unknown verb "lst"/);
-    assert.throws(() => server.faults.cutWatches({ kinds: "Pod" } as object), /"kinds"; .*; did you mean "kind"\?$/);
+    assert.throws(
+      () => server.faults.cutWatches({ kinds: "Pod" } as object),
+      /unknown field of a fault scope "kinds": .*; did you mean "kind"\?$/,
+    );
     assert.throws(() => server.faults.holdWatches({ usr: "a" } as object), /"usr"/);
     const refused = async (path: string, body: object): Promise<unknown[]> => {
       const answer = await apiRequest<{ message: string }>(server, `POST ${path}`, { body });
@@ -109,7 +112,7 @@ suite("misspelled API server input", (test) => {
       await refused(PODS, pod({ "simulate/ready-after": "5" })),
       /must be a duration such as 500ms, 2s or 1m$/,
     );
-    assert.match(await refused(PODS, pod({ "simulate/exit-code": "0" })), /must be a number from 1 to 255$/);
+    assert.match(await refused(PODS, pod({ "simulate/exit-code": "0" })), /must be an integer from 1 to 255$/);
     const template = {
       metadata: { labels: { a: "b" }, annotations: { "simulate/outcome": "fails" } },
       spec: { restartPolicy: "Never", containers: [container] },

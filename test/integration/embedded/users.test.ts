@@ -39,7 +39,10 @@ suite("API server user", (test) => {
 
   test("cannot get a certificate from a server without TLS", async () => {
     await using server = await startApiServer({ tls: false });
-    assert.throws(() => server.withCertificate("jane"), "a server without TLS sees no certificates");
+    assert.throws(
+      () => server.withCertificate("jane"),
+      "client certificates require HTTPS: start the API server without tls: false",
+    );
   });
 
   test("is read from a line of a token file, with an error that names an incomplete line", async () => {
@@ -52,6 +55,9 @@ suite("API server user", (test) => {
       { token: "c", name: "cid", uid: "8", groups: ["z"] },
     ]);
     await writeFile(file, "a,ann,1\nb\n");
-    await assert.rejects(readTokenFile(file), `${file}:2: expected the columns token, user name, user uid`);
+    await assert.rejects(
+      readTokenFile(file),
+      `${file}:2: token and user name are required; use the format token,user,uid`,
+    );
   });
 });

@@ -15,7 +15,7 @@ suite("waitFor", (test) => {
   test("fails with what it waited for and a timeout multiplied by GEN_OPERATOR_WAIT_FACTOR", async () => {
     using _factor = setFactor("3");
     const waiting = waitFor("it", () => Promise.reject(new Error("refused")), { timeoutMs: 5 });
-    const { cause } = await assert.rejects(waiting, "it: not within 15 ms; the last check failed: refused");
+    const { cause } = await assert.rejects(waiting, "it: timed out after 15 ms; the last check failed: refused");
     assert.is((cause as Error).message, "refused");
   });
 
@@ -39,14 +39,17 @@ suite("waitFor", (test) => {
   for (const [what, [value, text]] of Object.entries(shown))
     test(`describes ${what} on timeout`, async () => {
       const waiting = waitFor("it", () => false, { timeoutMs: 5, describe: async () => value });
-      const { message } = await assert.rejects(waiting, /^it: not within \d+ ms; the last value was false; there is /);
-      assert.is(message.slice(message.indexOf("there is ") + "there is ".length), text);
+      const { message } = await assert.rejects(
+        waiting,
+        /^it: timed out after \d+ ms; the last value was false; actual state: /,
+      );
+      assert.is(message.slice(message.indexOf("actual state: ") + "actual state: ".length), text);
     });
 
   test("keeps the timeout error if describe fails", async () => {
     const describe = () => Promise.reject(new Error("no connection"));
     const waiting = waitFor("it", () => undefined, { timeoutMs: 5, describe });
-    await assert.rejects(waiting, "; the last value was undefined; there is no connection");
+    await assert.rejects(waiting, "; the last value was undefined; actual state: no connection");
   });
 
   test("fails if a check does not return", async () => {

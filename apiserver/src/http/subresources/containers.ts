@@ -37,7 +37,7 @@ export async function refuseStream(on: ResourceRequest): Promise<never> {
   if (nodeName === "") throw badRequest(`pod ${name} does not have a host assigned`);
   checkNode(on, nodeName);
   throw internalError(
-    `error dialing backend: no container runs on the embedded API server, so ${subresource} has no end`,
+    `error dialing backend: ${subresource} is not supported: the embedded API server runs no containers`,
   );
 }
 

@@ -30,7 +30,7 @@ export function refuseProxy(on: ResourceRequest): never {
   if (plural === "services") findEndpoint(on, destination);
   else if (plural === "nodes") findKubelet(on, destination);
   else findPod(on, destination);
-  throw serviceUnavailable("error trying to reach service: nothing runs behind the embedded API server");
+  throw serviceUnavailable("error trying to reach service: the embedded API server runs no workloads");
 }
 
 function destinationOf({ name: asked, resource }: ResourceRequest): Destination {

@@ -76,7 +76,9 @@ export function createApiClient(connection: Connection, { unref = false }: { unr
         headers: headersOf(connection, request, data),
         ...(signal === undefined ? {} : { signal }),
       });
-      outgoing.setTimeout(SILENCE_TIMEOUT_MS, () => outgoing.destroy(new Error("the server is silent")));
+      outgoing.setTimeout(SILENCE_TIMEOUT_MS, () =>
+        outgoing.destroy(new Error(`no data from the API server for ${SILENCE_TIMEOUT_MS / 1_000} s`)),
+      );
       if (unref) outgoing.once("socket", (socket) => socket.unref());
       outgoing.once("error", fail);
       outgoing.once("response", done);

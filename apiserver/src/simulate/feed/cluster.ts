@@ -109,7 +109,7 @@ function clusterOf(
   const { kinds, caches, changed, recorder } = parts;
   const kindOf = (key: string): ResourceKind => {
     const kind = kinds.get(key);
-    if (kind === undefined) throw new Error(`the server does not serve ${key}`);
+    if (kind === undefined) throw new Error(`the API server does not serve ${key}`);
     return kind;
   };
   const enter = <T extends KubernetesObject>(key: string, object: T): T => {

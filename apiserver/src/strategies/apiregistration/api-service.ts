@@ -20,7 +20,7 @@ export const apiServiceStrategy: Strategy = {
   statusWarnings: () => NOT_PROXIED,
 };
 
-const NOT_PROXIED = ["APIService: the embedded API server stores it and passes no request on"];
+const NOT_PROXIED = ["APIService: the embedded API server stores it but does not proxy requests to its service"];
 
 // Local API groups are available immediately.
 function markLocal(apiService: JsonObject): void {
