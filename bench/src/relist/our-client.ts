@@ -2,7 +2,7 @@
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { SharedInformer } from "#runtime/watch/shared-informers.js";
+import { SharedInformer } from "#runtime/watch/informer.js";
 import { deployments } from "../kinds.js";
 import { settingsOf } from "../sync/sync-probe.js";
 import { measureRelist, type RelistSettings } from "./relist-probe.js";

@@ -3,7 +3,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { SharedInformer } from "#runtime/watch/shared-informers.js";
+import { SharedInformer } from "#runtime/watch/informer.js";
 import { byOwnerReference } from "#runtime/sources/mappers.js";
 import { deployments, shops } from "../kinds.js";
 import { ShopQueue } from "./shop-queue.js";

@@ -7,7 +7,7 @@ import { messageOf } from "#runtime/base/logger.js";
 import { ApiClient, requesterOf, type ApiClientOptions } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { ListWatch } from "#runtime/watch/list-watch.js";
+import { ListWatch } from "#runtime/watch/informer.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";

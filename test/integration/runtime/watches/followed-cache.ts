@@ -9,7 +9,7 @@ import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
-import { ListWatch } from "#runtime/watch/list-watch.js";
+import { ListWatch } from "#runtime/watch/informer.js";
 import { ConfigMap } from "../page-operator.js";
 
 const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };

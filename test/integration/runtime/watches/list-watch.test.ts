@@ -4,7 +4,7 @@ import { createSafeLogger } from "#runtime/base/logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { SharedInformer } from "#runtime/watch/shared-informers.js";
+import { SharedInformer } from "#runtime/watch/informer.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Secret, startPageServer } from "../page-operator.js";
 import { follow, write, untilText, startProxy } from "./followed-cache.js";

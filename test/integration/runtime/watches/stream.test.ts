@@ -8,7 +8,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
-import { ListWatch } from "#runtime/watch/list-watch.js";
+import { ListWatch } from "#runtime/watch/informer.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";

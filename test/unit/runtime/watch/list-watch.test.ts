@@ -10,7 +10,7 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from "#runtime/client/transport.js";
-import { ListWatch, type WatchContext, type WatchScope } from "#runtime/watch/list-watch.js";
+import { ListWatch, type WatchContext, type WatchScope } from "#runtime/watch/informer.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keptIn } from "../../../support/runtime/kept-in.js";

@@ -1,5 +1,5 @@
 // Which list-watches know that their server was restored, and until when nothing is written from what they know.
-import { Restores } from "#runtime/watch/list-watch.js";
+import { Restores } from "#runtime/watch/informer.js";
 import { assert, suite } from "../../../support/suite.js";
 
 /** The list-watches of one server; each writes down when it is told. */
@@ -15,7 +15,7 @@ function createBed(...names: string[]) {
 suite("restores", (test) => {
   test("notify the other list-watches of the server once", () => {
     const { restores, told, of } = createBed("a", "b", "c");
-    assert.not(restores.isUnderWay);
+    assert.not(restores.isUnderWay());
     restores.markRestored(of("b"));
     restores.markRestored(of("a"));
     assert.equal(told, ["a", "c"]);
@@ -26,9 +26,9 @@ suite("restores", (test) => {
     restores.markRestored(of("b"));
     restores.settle(of("a"));
     restores.settle(of("b"));
-    assert.ok(restores.isUnderWay);
+    assert.ok(restores.isUnderWay());
     leave("c");
-    assert.not(restores.isUnderWay);
+    assert.not(restores.isUnderWay());
   });
 
   test("notify again if the server is restored again", () => {

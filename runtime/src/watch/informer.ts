@@ -1,8 +1,9 @@
-// Lists and watches the objects of one kind until its signal is aborted: by WatchList, or by a paginated LIST followed by a watch if the API server
-// does not support that. After an interruption the watch resumes at the last resourceVersion. An expired resourceVersion (410), or an API server that
-// is older than it, causes a relist. All other failures are retried with a randomized backoff.
-import type { WatchEnd } from "../base/activity.js";
-import { type ApiStatus, ConnectionError, isApiError } from "../base/errors.js";
+// An informer keeps a cache up to date with the objects of one kind, and reports its health. It lists and watches them until it is stopped: by
+// WatchList, or by a paginated LIST followed by a watch if the API server does not support that. After an interruption the watch resumes at the last
+// resourceVersion. An expired resourceVersion (410), or an API server that is older than it, causes a relist. All other failures are retried with a
+// randomized backoff.
+import type { InformerActivity, SourceHealth, WatchEnd } from "../base/activity.js";
+import { type ApiError, type ApiStatus, ConnectionError, findError, isApiError } from "../base/errors.js";
 import {
   type DecodedResource,
   type FieldManagers,
@@ -10,14 +11,18 @@ import {
   type ManagedWrite,
   type ObjectKey,
   type ResourceDefinition,
+  crdNameOf,
   isNewerVersion,
+  kindNameOf,
   versionOf,
 } from "../base/kubernetes-object.js";
+import { type LineLevel, type Logger, messageOf } from "../base/logger.js";
 import { callUnawaited } from "../base/user-calls.js";
-import { Backoff, type Clock, abortWith, sleep, systemClock, turns, withDeadline } from "../base/wait.js";
+import { Backoff, type Clock, abortWith, sleep, systemClock, turns, untilAborted, withDeadline } from "../base/wait.js";
 import { compileProjection } from "../cache/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
-import { collectionPath, queryOf } from "../client/api-client.js";
+import { type ApiClient, collectionPath, queryOf, requesterOf } from "../client/api-client.js";
+import type { Connection } from "../client/connection.js";
 import {
   DeferredDecoder,
   JSON_BYTES,
@@ -30,6 +35,244 @@ import {
 } from "../client/object-decoder.js";
 import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/pager.js";
 import { type ApiRequester, errorOf, errorOfStatus } from "../client/transport.js";
+
+/** The objects to list and watch. Informers with equal scopes are shared. */
+export interface WatchScope {
+  readonly definition: ResourceDefinition;
+  /** Default: all namespaces */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** A hash range of the objects (ShardedListAndWatch, alpha in Kubernetes 1.36). */
+  readonly shardSelector?: string | undefined;
+  /** Whether the API server sends only the metadata of the objects. */
+  readonly isMetadataOnly?: boolean | undefined;
+  /** The paths to keep of each object. Default: the whole object */
+  readonly projection?: readonly string[] | undefined;
+}
+
+/** A list-watch with its cache and its health. */
+export interface Informer {
+  readonly cache: ResourceCache;
+  /** Absent in tests that simulate the informer. */
+  readonly client?: ApiClient;
+  /** `unknown` until the first list has completed or failed; `unhealthy` from a failure until the next success. */
+  readonly health: SourceHealth;
+  /** Whether a list has completed since the start. If the watch fails later, the cache stays unchanged. */
+  readonly isSynced: boolean;
+  /** Whether the cache contains all objects: it has synced, or the kind is not served. Otherwise, missing objects must not be treated as absent. */
+  readonly isKnown: boolean;
+  /** Whether there are no objects because the API server does not serve the kind in any version. */
+  readonly isUnserved: boolean;
+  /** Calls `listener` whenever the objects become known. Returns the function that removes the listener. */
+  onKnown(listener: () => void): () => void;
+  /** Starts watching, unless it already does. Resolves when the first list has completed. */
+  start(): Promise<void>;
+  /** Starts watching like `start`, but rejects as soon as an attempt fails. The informer keeps retrying. */
+  startOrThrow(): Promise<void>;
+}
+
+interface InformerContext {
+  readonly client: ApiClient;
+  readonly cache: ResourceCache;
+  readonly fieldManagers: FieldManagers;
+  readonly logger: Logger;
+  readonly restores?: Restores;
+}
+
+interface InformerRun {
+  readonly controller: AbortController;
+  readonly synced: Promise<void>;
+  readonly ended: Promise<void>;
+  isSynced: boolean;
+  /** Whether the API server does not serve the kind in any version, so that there are no objects. */
+  isUnserved: boolean;
+}
+
+const MAX_BUSY_ANSWERS = 8;
+
+/** Keeps a cache up to date. Logs one line when the watch fails, and one when it is restored. */
+export class SharedInformer implements Informer {
+  readonly cache: ResourceCache;
+  readonly client: ApiClient;
+  readonly #scope: WatchScope;
+  readonly #context: InformerContext;
+  #run: InformerRun | undefined;
+  #lastFailure: unknown;
+  #busyAnswers = 0;
+  #givenUp = new AbortController();
+  #receivedAt: number | undefined;
+  readonly #knownListeners = new Set<() => void>();
+  readonly #ends: Partial<Record<WatchEnd, number>> = {};
+
+  constructor(scope: WatchScope, context: InformerContext) {
+    this.cache = context.cache;
+    this.client = context.client;
+    this.#scope = scope;
+    this.#context = context;
+  }
+
+  get health(): SourceHealth {
+    if (this.#lastFailure !== undefined)
+      return { status: "unhealthy", reason: this.#errorOf(this.#lastFailure).message };
+    return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
+  }
+
+  get isSynced(): boolean {
+    return this.#run?.isSynced === true;
+  }
+
+  get isKnown(): boolean {
+    return this.isSynced || this.isUnserved;
+  }
+
+  get isUnserved(): boolean {
+    return this.#run?.isUnserved === true && this.cache.observed.size === 0;
+  }
+
+  onKnown(listener: () => void): () => void {
+    this.#knownListeners.add(listener);
+    return () => void this.#knownListeners.delete(listener);
+  }
+
+  get activity(): InformerActivity {
+    const { definition, namespace } = this.#scope;
+    const { server } = this.client.connection;
+    const { size: objects } = this.cache.observed;
+    const { isKnown } = this;
+    const watched = { kind: kindNameOf(definition), namespace, server, objects, isKnown };
+    return { ...watched, receivedAt: this.#receivedAt, ends: this.#ends };
+  }
+
+  start(): Promise<void> {
+    this.#run ??= this.#begin();
+    return this.#run.synced;
+  }
+
+  async startOrThrow(): Promise<void> {
+    const synced = this.start();
+    if (this.#run?.isSynced === true) return;
+    // The next attempt may be delayed by the backoff, and would probably fail for the same reason.
+    if (this.#lastFailure !== undefined && !this.#isBusy) throw this.#errorOf(this.#lastFailure);
+    await untilAborted(synced, this.#givenUp.signal);
+  }
+
+  /** Stops watching. The cache keeps its objects. */
+  async stop(): Promise<void> {
+    const run = this.#run;
+    this.#run = undefined;
+    this.#lastFailure = undefined;
+    this.#giveUpWaiting(new Error(`the watch of ${describeWatched(this.#scope)} was stopped`));
+    run?.controller.abort(new Error("the informer was stopped"));
+    await run?.ended;
+  }
+
+  #begin(): InformerRun {
+    let announceSynced = () => {};
+    const synced = new Promise<void>((resolve) => (announceSynced = resolve));
+    const controller = new AbortController();
+    const events: WatchEvents = {
+      onListed: () => {
+        const wasSynced = run.isSynced;
+        run.isSynced = true;
+        run.isUnserved = false;
+        this.#reportSuccess();
+        announceSynced();
+        if (!wasSynced) this.#notifyKnown();
+      },
+      onReceived: () => void (this.#receivedAt = performance.now()),
+      onEnded: (reason) => void (this.#ends[reason] = (this.#ends[reason] ?? 0) + 1),
+      onConnected: () => {
+        run.isUnserved = false;
+        if (run.isSynced) this.#reportSuccess();
+      },
+      onFailure: (error, retryAfterMs) => this.#reportFailure(error, retryAfterMs),
+    };
+    const { cache, fieldManagers, restores } = this.#context;
+    const context = { requester: requesterOf(this.client), cache, fieldManagers, restores, events };
+    const ended = new ListWatch(this.#scope, context).run(controller.signal);
+    const run: InformerRun = { controller, synced, ended, isSynced: false, isUnserved: false };
+    return run;
+  }
+
+  #giveUpWaiting(reason: Error): void {
+    this.#givenUp.abort(reason);
+    this.#givenUp = new AbortController();
+  }
+
+  #errorOf(failure: unknown): Error {
+    return new Error(describeFailure(failure, this.#scope, this.client.connection), { cause: failure });
+  }
+
+  #reportSuccess(): void {
+    this.#busyAnswers = 0;
+    if (this.#lastFailure === undefined) return;
+    this.#lastFailure = undefined;
+    this.#log("info", {}, `${describeWatched(this.#scope)}: watch restored`);
+  }
+
+  #log(level: LineLevel, fields: object, message: string): void {
+    const facts = { kind: kindNameOf(this.#scope.definition), server: this.client.connection.server, ...fields };
+    this.#context.logger[level](facts, message);
+  }
+
+  #reportFailure(error: unknown, retryAfterMs: number): void {
+    const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
+    this.#lastFailure = error;
+    const message = `${describeFailure(error, this.#scope, this.client.connection)}; trying again`;
+    // Avoid filling the log with a repeated failure.
+    this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
+    if (isApiError(error, 404) && this.#run !== undefined) void this.#checkServed(this.#run, error);
+    this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
+    if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));
+  }
+
+  // A kind that is not served in any version has no objects. After any other failure, the objects are unknown and stay cached.
+  async #checkServed(run: InformerRun, failure: unknown): Promise<void> {
+    const { cache, client } = this;
+    const { signal } = run.controller;
+    const versions = await client.servedVersions(this.#scope.definition, { signal }).catch(() => undefined);
+    if (this.#lastFailure !== failure || this.#run !== run) return;
+    const wasKnown = this.isKnown;
+    run.isUnserved = versions?.length === 0;
+    if (!run.isUnserved) return;
+    if (run.isSynced) {
+      cache.beginReplace();
+      cache.endReplace(cache.observedVersion);
+    } else if (!wasKnown) this.#notifyKnown();
+  }
+
+  #notifyKnown(): void {
+    for (const listener of [...this.#knownListeners]) listener();
+  }
+
+  // The API server responds 429 while it initializes the storage of a new kind: a start that waits for the kind continues to wait.
+  get #isBusy(): boolean {
+    return this.#busyAnswers > 0 && this.#busyAnswers < MAX_BUSY_ANSWERS;
+  }
+}
+
+function describeWatched({ definition, namespace }: WatchScope): string {
+  return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
+}
+
+function describeFailure(error: unknown, watched: WatchScope, { server, origin }: Connection): string {
+  const { definition } = watched;
+  const apiError = findError<ApiError>(error, "ApiError");
+  const kind = kindNameOf(definition);
+  const what = describeWatched(watched);
+  if (apiError?.code === 404 && definition.isCustom)
+    return (
+      `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
+      `${definition.version}; install it (kinds of this project: kubectl apply -f crds/)`
+    );
+  if (apiError?.code === 404) return `${kind} is not served by ${server}`;
+  if (apiError?.code === 401)
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched`;
+  if (apiError?.code === 403)
+    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}`;
+  return `cannot watch ${what} at ${server}: ${messageOf(error)}`;
+}
 
 // Values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
@@ -49,21 +292,6 @@ const CHANGE_EVENT = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED|ERROR)"/;
 
 /** Thrown if the API server does not support WatchList (`sendInitialEvents`). */
 class WatchListUnsupportedError extends Error {}
-
-/** The objects to list and watch. Informers with equal scopes are shared. */
-export interface WatchScope {
-  readonly definition: ResourceDefinition;
-  /** Default: all namespaces */
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  /** A hash range of the objects (ShardedListAndWatch, alpha in Kubernetes 1.36). */
-  readonly shardSelector?: string | undefined;
-  /** Whether the API server sends only the metadata of the objects. */
-  readonly isMetadataOnly?: boolean | undefined;
-  /** The paths to keep of each object. Default: the whole object */
-  readonly projection?: readonly string[] | undefined;
-}
 
 /** What a list-watch reads from, and the cache that it fills. */
 export interface WatchContext {
@@ -534,9 +762,7 @@ export class Restores {
   readonly #outdated = new Set<() => void>();
 
   /** Whether the cache of any kind may be newer than the API server. */
-  get isUnderWay(): boolean {
-    return this.#outdated.size > 0;
-  }
+  readonly isUnderWay = (): boolean => this.#outdated.size > 0;
 
   /** Adds a list-watch. Returns the function that removes it. */
   add(listener: () => void): () => void {
