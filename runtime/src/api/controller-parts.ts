@@ -22,12 +22,12 @@ import type { ExternalDependents } from "./external-dependents.js";
 
 /** Receives the events of the controllers of an operator, for metrics, tracing and user callbacks. Its functions must not throw. */
 export interface OperatorObserver {
-  onReconcile(event: ReconcileEvent): void;
+  onReconcile?(event: ReconcileEvent): void;
   /** Called for each write that is part of a write loop. */
-  onLoop(event: LoopEvent): void;
+  onLoop?(event: LoopEvent): void;
   /** Called for each write by another process that uses a field manager of the controller. */
-  onForeignWrite(write: { readonly controller: string }): void;
-  onExternalWrite(event: ExternalWriteEvent): void;
+  onForeignWrite?(write: { readonly controller: string }): void;
+  onExternalWrite?(event: ExternalWriteEvent): void;
 }
 
 /** State that the controllers of an operator share, from one start to the following stop. */
@@ -49,7 +49,7 @@ export interface OperatorContext {
   selectorOf(controller: ControllerDefinition, dependent: KubernetesDependent): string | undefined;
   /** Returns the number of the leadership term of this replica. Absent without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
-  readonly observer: OperatorObserver;
+  readonly observers: readonly OperatorObserver[];
 }
 
 /** The parts of a controller that are needed to watch and write its dependents. */

@@ -110,7 +110,7 @@ export class ExternalDependents {
         controller,
         dependent,
         loops: () => loops,
-        onWrite: (event) => operator.observer.onExternalWrite(event),
+        onWrite: (event) => operator.observers.forEach((each) => each.onExternalWrite?.(event)),
       }),
       grace: this.#graces.of(dependent, creationGraceMs),
     });

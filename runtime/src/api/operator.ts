@@ -1,15 +1,14 @@
 // The manager: starts, runs and stops the controllers of one process. A session lasts from one start to the following stop and has its own clients,
 // informers, event recorder and controllers. Leader election, endpoints and the event loop monitor live as long as the operator.
-import type { LoopEvent, LoopObserver, RequestObservation, Tracing } from "../base/activity.js";
+import type { LoopObserver, Tracing } from "../base/activity.js";
 import { type LogLevels, type Logger, createLeveledLogger, messageOf } from "../base/logger.js";
-import { callUnawaited } from "../base/user-calls.js";
+import { guardedObserver } from "../base/user-calls.js";
 import { checkNumbers } from "../base/validation.js";
 import { systemClock, untilAborted, withDeadline } from "../base/wait.js";
 import { ApiClient, requesterOf } from "../client/api-client.js";
 import { type Connection, type ConnectionOptions, createConnection } from "../client/connection.js";
 import { findConnection } from "../client/load-connection.js";
-import type { RequestObserver } from "../client/transport.js";
-import type { ExternalWriteEvent } from "../dependents/external-reconciler.js";
+import { type RequestObserver, combinedObserver } from "../client/transport.js";
 import { EventLoopMonitor, type WatchdogSettings, checkWatchdog } from "../operate/event-loop-monitor.js";
 import { EventRecorder } from "../operate/event-recorder.js";
 import { type OperatorHealth, healthOf } from "../operate/health.js";
@@ -17,7 +16,7 @@ import { LeaderElection, type Leadership, type LeadershipObserver } from "../ope
 import { type LeaderElectionSettings, instanceName } from "../operate/lease-lock.js";
 import { ProofKeySecret, type ProofKeySettings } from "../operate/proof-key-secret.js";
 import { loadTracing, reconcileChannel, startedChannel } from "../operate/tracing.js";
-import type { ReconcileEvent, ReconcileObserver } from "../queue/controller.js";
+import type { ReconcileObserver } from "../queue/controller.js";
 import { Suspects } from "../queue/work-queue.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { lateWrites } from "../reconcile/late-writes.js";
@@ -192,7 +191,7 @@ class RunnableOperator implements Operator {
         logger: this.#logger,
         notes: this.#suspects,
       },
-      observe: onLeadership && guardObserver(onLeadership, "the leadership", this.#logger),
+      observe: onLeadership && guardedObserver(onLeadership, failedObserver("the leadership", this.#logger)),
     });
     this.#eventLoop = new EventLoopMonitor({
       ...{ controllers: this.#names, logger: this.#logger, renewDeadlineMs: this.#election.renewDeadlineMs },
@@ -344,24 +343,24 @@ class RunnableOperator implements Operator {
     const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
     return {
       ...{ client, clusters, fieldManagers, logger, informers, events },
-      ...{ tracing: this.#tracing, suspects: this.#suspects, observer: this.#createObserver() },
+      ...{ tracing: this.#tracing, suspects: this.#suspects, observers: this.#createObservers() },
       proofKey: new ProofKeySecret(client, proofKey),
       selectorOf: shareSelectors(controllers),
       fencingToken: leadership && (() => leadership.elector.term),
     };
   }
 
-  #createObserver(): OperatorObserver {
+  #createObservers(): readonly OperatorObserver[] {
     const { observer, onLoop } = this.#options;
     const { metrics } = this.#endpoints;
-    return new CombinedObserver([
+    return [
       ...(metrics === undefined ? [] : [metrics]),
       {
-        ...(observer && { onReconcile: guardObserver(observer, "reconciles", this.#logger) }),
-        ...(onLoop && { onLoop: guardObserver(onLoop, "loops", this.#logger) }),
+        ...(observer && { onReconcile: guardedObserver(observer, failedObserver("reconciles", this.#logger)) }),
+        ...(onLoop && { onLoop: guardedObserver(onLoop, failedObserver("loops", this.#logger)) }),
       },
       ...(reconcileChannel.hasSubscribers ? [CHANNEL_OBSERVER] : []),
-    ]);
+    ];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -464,13 +463,9 @@ class RunnableOperator implements Operator {
     const { onRequest, requestTimeoutMs, maxConnections, maxResponseBytes, maxEventBytes } = this.#options;
     const connection = completed(given);
     const count = this.#endpoints.requestCounterOf(connection);
-    const ofUser = onRequest && guardObserver(onRequest, "requests", this.#logger);
-    const observe = (request: RequestObservation) => {
-      // Read for each request, because tracing is loaded during the start.
-      this.#tracing?.request(request);
-      count?.(request);
-      ofUser?.(request);
-    };
+    const ofUser = onRequest && guardedObserver(onRequest, failedObserver("requests", this.#logger));
+    // Tracing is loaded during the start, the client for a given connection is created before.
+    const observe = combinedObserver([(request) => this.#tracing?.request(request), count, ofUser]);
     const { fence } = this.#election;
     if (connection.skipTlsVerify === true) this.#warnOfTls(connection);
     return new ApiClient(connection, {
@@ -578,39 +573,9 @@ class OperatorSession {
   }
 }
 
-/** Wraps an observer of the user, which may throw or return a promise. */
-function guardObserver<Observation>(
-  observe: (observation: Observation) => void,
-  what: string,
-  logger: Logger,
-): (observation: Observation) => void {
-  const onFailure = (error: unknown) => logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
-  return (observation) => callUnawaited(() => observe(observation), { onFailure });
+/** Returns the function that logs the failure of an observer. */
+function failedObserver(what: string, logger: Logger): (error: unknown) => void {
+  return (error) => logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
 }
 
-/** Notifies all observers of an operator: metrics, callbacks of the user, and diagnostics channels. */
-class CombinedObserver implements OperatorObserver {
-  readonly #observers: readonly Partial<OperatorObserver>[];
-
-  constructor(observers: readonly Partial<OperatorObserver>[]) {
-    this.#observers = observers;
-  }
-
-  onReconcile(event: ReconcileEvent): void {
-    for (const each of this.#observers) each.onReconcile?.(event);
-  }
-
-  onLoop(event: LoopEvent): void {
-    for (const each of this.#observers) each.onLoop?.(event);
-  }
-
-  onForeignWrite(write: { readonly controller: string }): void {
-    for (const each of this.#observers) each.onForeignWrite?.(write);
-  }
-
-  onExternalWrite(event: ExternalWriteEvent): void {
-    for (const each of this.#observers) each.onExternalWrite?.(event);
-  }
-}
-
-const CHANNEL_OBSERVER: Partial<OperatorObserver> = { onReconcile: (event) => reconcileChannel.publish(event) };
+const CHANNEL_OBSERVER: OperatorObserver = { onReconcile: (event) => reconcileChannel.publish(event) };

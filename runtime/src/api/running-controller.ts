@@ -294,7 +294,7 @@ function assembleController(
   operator: OperatorContext,
   isPrepared: () => boolean,
 ): ControllerParts {
-  const { client, logger, events, proofKey, suspects, observer } = operator;
+  const { client, logger, events, proofKey, suspects, observers } = operator;
   const { name, workflow, indexes, labelSelector, fieldSelector } = definition;
   const managers = managersOf(definition);
   const finalizer = finalizerOf(definition);
@@ -308,7 +308,7 @@ function assembleController(
   const primaries = primary.view;
   const views = new OwnViews();
   const loops = new LoopReporter({
-    ...{ ...reporter, observer: (event) => observer.onLoop(event), reconcile: requeue },
+    ...{ ...reporter, observer: (event) => observers.forEach((each) => each.onLoop?.(event)), reconcile: requeue },
     inputsOf: (object) => controller.seenInputsOf(object),
   });
   const externals = new ExternalDependents({
@@ -356,7 +356,7 @@ function assembleController(
     },
   });
   const foreignWrites = new ForeignWrites({
-    ...{ ...reporter, onForeignWrite: (write) => observer.onForeignWrite(write) },
+    ...{ ...reporter, onForeignWrite: (write) => observers.forEach((each) => each.onForeignWrite?.(write)) },
     fieldManagers: [managers.own, conditionsManagerOf(managers.own)],
     writes: requesterOf(client).transport.ownWrites,
   });
@@ -492,7 +492,7 @@ const RECONCILED_STEPS: readonly ((parts: ReconciledParts, event: ReconcileEvent
     ({ sources }, _event, object) => sources.release(object),
     ({ operator, primaries }, event) => recordReconcile(operator.events, primaries.get(event.primary)?.object, event),
     ({ stalled }, event) => stalled.onReconciled(event),
-    ({ operator }, event) => operator.observer.onReconcile(event),
+    ({ operator }, event) => operator.observers.forEach((each) => each.onReconcile?.(event)),
   ];
 
 function listenerOf(parts: ControllerParts): SourcesListener {

@@ -204,6 +204,14 @@ export function callUnawaited(
   else onSuccess();
 }
 
+/** Returns an observer that calls a function of the user without awaiting its result, and neither throws nor rejects. */
+export function guardedObserver<Observation>(
+  observe: (observation: Observation) => void,
+  onFailure: (error: unknown) => void,
+): (observation: Observation) => void {
+  return (observation) => callUnawaited(() => observe(observation), { onFailure });
+}
+
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

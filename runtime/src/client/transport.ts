@@ -557,6 +557,14 @@ const MAX_RETRY_AFTER_MS = 300_000;
 /** Called after each attempt of a request. */
 export type RequestObserver = (observation: RequestObservation) => void;
 
+/** Returns an observer that calls these, in order. */
+export function combinedObserver(observers: readonly (RequestObserver | undefined)[]): RequestObserver {
+  const all = observers.filter((each) => each !== undefined);
+  return (observation) => {
+    for (const each of all) each(observation);
+  };
+}
+
 /** Counts an attempt of a request, or the start of a stream. */
 export type RequestCounter = (request: Pick<RequestObservation, "method" | "status">) => void;
 
@@ -599,10 +607,7 @@ export class ApiRequester {
 
   /** Returns a requester over the same connections with other options. If both have an observer, both are called. */
   with(options: Pick<RequesterOptions, "maxAttempts" | "observe">): ApiRequester {
-    const observe: RequestObserver = (observation) => {
-      this.#options.observe?.(observation);
-      options.observe?.(observation);
-    };
+    const observe = combinedObserver([this.#options.observe, options.observe]);
     return new ApiRequester(this.transport, { ...this.#options, ...options, observe });
   }
 
