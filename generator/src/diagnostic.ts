@@ -134,7 +134,7 @@ export const MORE_PROBLEMS = defineRule({
   id: "more-problems",
   severity: "varies",
   page: {
-    meaning: "A file has more problems than are printed.",
+    meaning: "A file has more problems than the output lists.",
     remedy: "Correct the problems above, and run the command again.",
   },
 });

@@ -277,9 +277,9 @@ export function acceptWarnings(diagnostics: readonly Diagnostic[], workflows: re
         if (meant.length > 0) continue;
         unused.push({
           ...UNUSED_ACCEPTANCE.violation,
-          message: `${label} accepts the warning ${quote(rule)}, but no such warning is about it`,
+          message: `${label} accepts warning ${quote(rule)}, which does not occur`,
           ...spec.document.valueAt([...path, "accept", index, "rule"]),
-          hint: "remove the entry of accept",
+          hint: "remove the entry from accept",
         });
       }
   return [...diagnostics.filter((each) => !accepted.has(each)), ...unused];

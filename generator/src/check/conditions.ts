@@ -66,29 +66,25 @@ function checkUse(located: LocatedCondition, { dependent, controller }: Owner): 
   const isAboutOther = condition.name === "crdPresent" && condition.of !== undefined;
   if (isExternal && OF_KUBERNETES.has(builtin) && !isAboutOther)
     return fail(
-      `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
+      `condition ${quote(builtin)} reads a Kubernetes object, but dependent ${quote(dependent.name)} is external`,
       builtin === "crdPresent" ? "use crdPresent: { of: <kind> }, when: or function:" : "use when: or function:",
     );
   const { resource } = dependent;
   if (builtin === "bound" && resource !== undefined && !isVolume(resource))
     return fail(
-      `condition "bound" is about volumes, but dependent ${quote(dependent.name)} is a ${resource.kind}`,
+      `condition "bound" applies only to PersistentVolumeClaims and PersistentVolumes, but dependent ${quote(dependent.name)} is a ${resource.kind}`,
       "use ready",
     );
   if (uses.includes(name)) return [];
   const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
   return fail(
-    `condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
-    `${withArticle(name)} may be ${[...suited, "when", "function"].join(", ")}`,
+    `condition ${quote(builtin)} is not allowed as ${name}, only as ${uses.join(" or ")}`,
+    `use one of ${[...suited, "when", "function"].join(", ")}`,
   );
 }
 
 function isVolume({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
   return group === "" && (kind === "PersistentVolumeClaim" || kind === "PersistentVolume");
-}
-
-function withArticle(condition: string): string {
-  return `${condition.startsWith("a") ? "an" : "a"} ${condition}`;
 }
 
 /** Reports `when:` expressions that do not parse as a single side-effect-free expression, or that use a name without a meaning in their slot. */
@@ -129,11 +125,11 @@ function checkReference(
     if (parsed.kind === "problem") return [syntaxError(parsed, place)];
     return [...parsed.offsets].flatMap(([used, offset]) => {
       if (used === "primary") return [];
-      const message = `${part === "again" ? "again" : "the ref"} of ${quote(name)} sees primary alone, and not ${used}`;
+      const message = `${part === "again" ? "again" : "ref"} of dependent ${quote(name)} can use only primary, not ${used}`;
       const hint =
         part === "again"
-          ? "use a field of the primary that users change to run it again"
-          : "an index leads from an object to the primaries that name it, and that looks at nothing else";
+          ? "use a field of the primary that users change to run the dependent again"
+          : "use fields of the primary: the index that maps the object to its primaries is computed from them alone";
       return [expressionDiagnostic({ ...WHEN_NAME.violation, message, hint }, offset, place)];
     });
   });
@@ -163,18 +159,18 @@ function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }
   const isOfItem = ["readyPostcondition", "deletePostcondition", "existing"].includes(condition);
   if (spec.bulk === undefined && used === "item")
     return {
-      message: `${quote(name)} is not a bulk dependent, so it has no items`,
-      hint: "remove item from the expression, or state bulk: true",
+      message: `dependent ${quote(name)} is not a bulk dependent, so it has no items`,
+      hint: "remove item from the expression, or set bulk: true",
     };
   if (spec.bulk !== undefined && !isOfItem)
     return {
-      message: `the ${condition} of a bulk dependent is asked once for all items, so it sees no ${used === "live" ? "live object" : used}`,
-      hint: `use secondary.${name}, which has the live items by their keys`,
+      message: `the ${condition} of a bulk dependent is evaluated once for all items, so it cannot use ${used}`,
+      hint: `use secondary.${name}, a record of the live items by their keys`,
     };
   if (condition === "activationCondition")
     return {
-      message: `${quote(name)} is not watched before its activationCondition holds, so the condition sees no live object`,
-      hint: "use a reconcilePrecondition, which sees live",
+      message: `dependent ${quote(name)} is not watched until its activationCondition is true, so the condition cannot use live`,
+      hint: "use a reconcilePrecondition, which can use live",
     };
   return undefined;
 }
@@ -205,7 +201,7 @@ function checkConditions(located: LocatedCondition, { resource, controller }: Su
   const { kind } = fieldAt(resource, ["status", "conditions"]);
   if (kind === "list" || kind === "any") return [];
   const message = `${resource.kind} has no status.conditions`;
-  const hint = "state fieldEquals:, when: or function: instead";
+  const hint = "use fieldEquals:, when: or function: instead";
   return [fieldDiagnostic({ message, hint }, placeOfCondition(located, controller.spec.document))];
 }
 
@@ -219,36 +215,33 @@ function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controll
     const candidates = found.known.map((name) => [...before, name].join("."));
     const message =
       found.reason === "whole"
-        ? `field ${quote(before.join("."))} of ${resource.kind} has no fields that the schema names`
+        ? `field ${quote(before.join("."))} of ${resource.kind} has no fields in its schema`
         : `${resource.kind} has no field ${quote(text)}`;
-    const listed =
-      candidates.length > 0 ? `known fields: ${candidates.join(", ")}` : "state when: or function: instead";
+    const listed = candidates.length > 0 ? `known fields: ${candidates.join(", ")}` : "use when: or function: instead";
     const hint = didYouMean(text, candidates)?.hint ?? listed;
     return [fail({ message, hint }, "path")];
   }
   if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
     const isMetadata = text.startsWith("metadata.");
     if (isMetadata) return [];
-    const message = `field ${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, and fieldEquals compares a single value`;
-    const hint = "state a field inside of it, or use when: or function:";
+    const message = `field ${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, but fieldEquals compares a single value`;
+    const hint = "use a field inside it, or when: or function:";
     return [fail({ message, hint }, "path")];
   }
-  return checkValue(field, found.schema ?? {}).map((said) => fail(said, "value"));
+  return checkValue(field, found.schema ?? {}, resource.kind).map((said) => fail(said, "value"));
 }
 
-function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema): Said[] {
+function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema, kind: string): Said[] {
+  const problem = `invalid value ${describe(value)}: ${path} of ${kind} must be`;
   const allowed = schema["enum"];
   if (Array.isArray(allowed) && !allowed.includes(value)) {
     const texts = allowed.map(String);
-    const hint =
-      didYouMean(String(value), texts)?.hint ??
-      `state one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
-    return [{ message: `field ${quote(path)} is never ${describe(value)}`, hint }];
+    return [{ message: `${problem} one of ${texts.join(", ")}`, ...didYouMean(String(value), texts) }];
   }
   const type = schema["type"];
   const expected = isIntOrString(schema) ? undefined : type === "integer" ? "number" : type;
   if (typeof expected !== "string" || typeof value === expected) return [];
-  return [{ message: `field ${quote(path)} is of type ${String(type)}, so it is never ${describe(value)}` }];
+  return [{ message: `${problem} of type ${String(type)}` }];
 }
 
 function describe(value: unknown): string {
@@ -261,11 +254,11 @@ function fieldDiagnostic({ message, hint }: Said, place: Place): Diagnostic {
 
 /** Describes the consequence of a condition that is never met. */
 export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
-  activationCondition: (name) => `dependent ${name} never takes part`,
-  reconcilePrecondition: (name) => `the operator never creates dependent ${name}`,
-  readyPostcondition: (name) => `the operator never creates what depends on ${name}`,
+  activationCondition: (name) => `dependent ${name} is always inactive`,
+  reconcilePrecondition: (name) => `dependent ${name} is never created`,
+  readyPostcondition: (name) => `dependents that depend on ${name} are never created`,
   existing: (name) => `dependent ${name} never adopts an object`,
-  deletePostcondition: (name) => `the operator never deletes what ${name} depends on, nor does the primary go`,
+  deletePostcondition: (name) => `neither the dependencies of ${name} nor the primary are ever deleted`,
 };
 
 /** Warns about constant conditions: dependents that can never become active, and conditions without effect. */
@@ -320,10 +313,10 @@ function problemOf(
     const always = decide(when);
     if (always === "holds" && kind === "existing")
       return "the condition of existing is always true: set existing: adopt";
-    if (always === "holds") return `the ${kind} always holds, so it has no effect`;
+    if (always === "holds") return `the ${kind} is always true, so it has no effect`;
     if (always === "fails" && kind === "existing")
       return "the condition of existing is always false: set existing: refuse";
-    if (always === "fails") return `the ${kind} never holds, so ${NEVER[kind](quote(name))}`;
+    if (always === "fails") return `the ${kind} is never true, so ${NEVER[kind](quote(name))}`;
     const later = laterThan(dependent, controller, kind);
     const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
     return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
@@ -332,7 +325,7 @@ function problemOf(
   const { of, isNegated } = condition;
   const asked = of === undefined ? resource : typeof of === "string" ? catalog.find(parseKind(of)) : undefined;
   if (asked === undefined || asked.isCustom) return undefined;
-  return `${isNegated ? "not: crdPresent never" : "crdPresent always"} holds: ${formatKind(asked)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
+  return `${isNegated ? "not: crdPresent is never" : "crdPresent is always"} true: ${formatKind(asked)} is built into Kubernetes 1.36 and needs no CRD`;
 }
 
 /** Returns the dependents that are created only after a condition of the given dependent is met: the dependent itself, and those that wait for it. */
@@ -361,9 +354,9 @@ function describeLater(
   { later, decide }: Pick<Around, "decide"> & { readonly later: ReadonlySet<string> },
 ): string {
   const needed = [...later].find((each) => decide(when, withoutTexts(new Set([each]), name)) === "fails");
-  if (needed === name) return `the condition never holds before ${quote(name)} exists`;
-  const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
-  return `the condition never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} exists`;
+  if (needed === name) return `the condition is false until ${quote(name)} exists`;
+  const waiting = needed === undefined ? "dependents exist that wait" : `${quote(needed)} exists, which waits`;
+  return `the condition is false until ${waiting} for ${quote(name)}`;
 }
 
 /** Returns the expression texts that refer to absent dependents, in a condition of dependent `name`. */

@@ -24,8 +24,12 @@ import {
 
 /** A class of dependents, and the options that have no effect for them. */
 interface Exclusion {
-  /** Describes the dependent for a message; undefined if it is not in the class. */
-  readonly what: (spec: DependentSpec) => string | undefined;
+  /** Returns whether a dependent is in the class. */
+  readonly includes: (spec: DependentSpec) => boolean;
+  /** Completes the name of an option, for example "cannot be combined with ref". */
+  readonly problem: string;
+  /** Completes the name of a dependent with the reason. */
+  readonly because: string;
   readonly options: readonly (keyof DependentSpec)[];
   /** Hints by option. Default: to remove the option */
   readonly hints?: { readonly [option in keyof DependentSpec]?: string };
@@ -33,18 +37,28 @@ interface Exclusion {
 
 const EXCLUSIONS: readonly Exclusion[] = [
   {
-    what: ({ ref }) => (ref === undefined ? undefined : "is one object that somebody else makes, which ref names"),
-    options: [
-      ...(["mode", "bulk", "itemsDependOn", "namespace", "eventSource", "deletion", "deletePostcondition"] as const),
-      ...(["existing", "onImmutable", "serverSideApply", "fieldManager", "released", "matcher", "operations"] as const),
-    ],
+    includes: ({ ref }) => ref !== undefined,
+    problem: "cannot be combined with ref",
+    because: "is the single object that ref names",
+    options: ["bulk", "itemsDependOn", "namespace", "eventSource"],
     hints: {
-      namespace: "state it as an expression: ref: { name: …, namespace: … }",
-      bulk: "remove bulk; of any number of objects an event source knows which are whose",
+      namespace: "set ref.namespace to an expression: ref: { name: …, namespace: … }",
+      bulk: "remove bulk; for several objects, use mode: readOnly with an event source instead of ref",
     },
   },
   {
-    what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
+    includes: ({ ref }) => ref !== undefined,
+    problem: "cannot be combined with ref",
+    because: "is always read-only",
+    options: [
+      ...(["mode", "deletion", "deletePostcondition", "existing", "onImmutable", "serverSideApply"] as const),
+      ...(["fieldManager", "released", "matcher", "operations"] as const),
+    ],
+  },
+  {
+    includes: ({ external }) => external !== undefined,
+    problem: "cannot be combined with external",
+    because: "is not a Kubernetes object",
     options: [
       ...(["ref", "mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
       ...([
@@ -60,14 +74,15 @@ const EXCLUSIONS: readonly Exclusion[] = [
     ],
   },
   {
-    what: ({ external }) => {
-      if (external?.capabilities === undefined || external.capabilities.includes("update")) return undefined;
-      return "is never updated, as its capabilities lack update";
-    },
+    includes: ({ external }) => external?.capabilities?.includes("update") === false,
+    problem: "requires update in capabilities",
+    because: "is never updated",
     options: ["matcher"],
   },
   {
-    what: ({ mode }) => (mode === "readOnly" ? "is never written, as its mode is readOnly" : undefined),
+    includes: ({ mode }) => mode === "readOnly",
+    problem: "cannot be combined with mode: readOnly",
+    because: "is never written",
     options: [
       "deletion",
       "existing",
@@ -80,47 +95,59 @@ const EXCLUSIONS: readonly Exclusion[] = [
     ],
   },
   {
-    what: ({ mode }) => (mode === "createOnly" ? "is never updated, as its mode is createOnly" : undefined),
+    includes: ({ mode }) => mode === "createOnly",
+    problem: "cannot be combined with mode: createOnly",
+    because: "is never updated",
     options: ["matcher", "released", "onImmutable"],
   },
   {
-    what: ({ mode }) => (mode === "once" ? "is never updated, as its mode is once" : undefined),
+    includes: ({ mode }) => mode === "once",
+    problem: "cannot be combined with mode: once",
+    because: "is never updated",
     options: ["matcher", "released", "onImmutable"],
   },
   {
-    what: ({ mode }) => (mode === "once" ? undefined : "may be created again at any time, as its mode is not once"),
+    includes: ({ mode }) => mode !== "once",
+    problem: "requires mode: once",
+    because: "is created again whenever its object is not found",
     options: ["again"],
     hints: { again: "set mode: once, or remove again" },
   },
   {
-    what: ({ operations }) =>
-      operations?.update === false ? "is never updated, as operations.update is false" : undefined,
+    includes: ({ operations }) => operations?.update === false,
+    problem: "cannot be combined with operations.update: false",
+    because: "is never updated",
     options: ["matcher", "onImmutable"],
   },
   {
-    what: ({ operations }) =>
-      operations?.delete === false ? "is never deleted, as operations.delete is false" : undefined,
+    includes: ({ operations }) => operations?.delete === false,
+    problem: "cannot be combined with operations.delete: false",
+    because: "is never deleted",
     options: ["deletePostcondition", "onImmutable"],
   },
   {
-    what: ({ deletion }) => (deletion === "orphan" ? "is never deleted, as its deletion is orphan" : undefined),
+    includes: ({ deletion }) => deletion === "orphan",
+    problem: "cannot be combined with deletion: orphan",
+    because: "is never deleted",
     options: ["onImmutable"],
   },
   {
-    what: ({ operations }) =>
-      operations?.create === false ? "is created by another client, as operations.create is false" : undefined,
+    includes: ({ operations }) => operations?.create === false,
+    problem: "cannot be combined with operations.create: false",
+    because: "is created by another client",
     options: ["onImmutable"],
   },
   {
-    what: ({ operations }) => (operations?.delete === "own" ? "is deleted by its own delete function" : undefined),
+    includes: ({ operations }) => operations?.delete === "own",
+    problem: "cannot be combined with operations.delete: own",
+    because: "is deleted by your function",
     options: ["onImmutable"],
-    hints: { onImmutable: "remove onImmutable; the own update function can delete the object when next() fails" },
+    hints: { onImmutable: "remove onImmutable; your update function can delete the object when next() fails" },
   },
   {
-    what: ({ eventSource }) =>
-      eventSource === undefined
-        ? undefined
-        : `has no watch of its own, as event source ${quote(eventSource)} watches for it`,
+    includes: ({ eventSource }) => eventSource !== undefined,
+    problem: "cannot be combined with eventSource",
+    because: "has no watch of its own",
     options: ["labelSelector", "fieldSelector", "filters"],
   },
 ];
@@ -132,13 +159,12 @@ export const checkDependentOption = checkOfController(
       const { name, path } = dependent;
       const spec = stated.get(name) ?? dependent.spec;
       const seen = new Set<string>();
-      return EXCLUSIONS.flatMap(({ what, options, hints }) => {
-        const kind = what(spec);
-        if (kind === undefined) return [];
+      return EXCLUSIONS.flatMap(({ includes, problem, because, options, hints }) => {
+        if (!includes(spec)) return [];
         return options.flatMap((option): Diagnostic[] => {
           if (spec[option] === undefined || seen.has(option)) return [];
           seen.add(option);
-          const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
+          const message = `${option} ${problem}: dependent ${quote(name)} ${because}`;
           const place = document.keyAt([...path, option]);
           return [
             {
@@ -158,8 +184,8 @@ export const checkDependentOption = checkOfController(
 /** Reports `mode: once` for cluster-scoped primaries, where no ConfigMap can record the creation. */
 function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: YamlDocument): Diagnostic[] {
   if (mode !== "once") return [];
-  const message = `dependent ${quote(name)} cannot be created once: that is remembered in a ConfigMap beside the primary, which is in no namespace`;
-  const hint = "use mode: createOnly, or onImmutable: recreate";
+  const message = `mode: once of dependent ${quote(name)} requires a namespaced primary: the creation is recorded in a ConfigMap in its namespace`;
+  const hint = "use mode: createOnly or onImmutable: recreate";
   return [{ ...DEPENDENT_OPTION.violation, message, ...document.keyAt([...path, "mode"]), hint }];
 }
 
@@ -175,7 +201,7 @@ function checkOperations(
   if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
     return [
       fail(
-        `"onDeleteFailure" has no effect: dependent ${quote(name)} is never deleted, as its capabilities lack delete`,
+        `onDeleteFailure requires delete in capabilities: dependent ${quote(name)} is never deleted`,
         ["external", "onDeleteFailure"],
         "remove onDeleteFailure",
       ),
@@ -184,7 +210,7 @@ function checkOperations(
   if (deletion === "orphan" && operations.delete === false)
     return [
       fail(
-        `"deletion: orphan" has no effect: dependent ${quote(name)} is never deleted, as operations.delete is false`,
+        `deletion: orphan cannot be combined with operations.delete: false: dependent ${quote(name)} is never deleted`,
         ["deletion"],
         "remove deletion or operations.delete",
       ),
@@ -194,27 +220,29 @@ function checkOperations(
       fail(
         `the operator neither creates nor updates dependent ${quote(name)}`,
         ["operations"],
-        "state mode: readOnly if somebody else creates its object",
+        "set mode: readOnly if another client creates the object",
       ),
     ];
   if (mode === "once" && operations.create === false)
     return [
       fail(
-        `dependent ${quote(name)} cannot be created once: another client creates it, as operations.create is false`,
+        `mode: once cannot be combined with operations.create: false: dependent ${quote(name)} is created by another client`,
         ["mode"],
         "remove mode or operations.create",
       ),
     ];
-  if (again !== undefined && (deletion === "orphan" || operations.delete !== undefined))
+  if (again !== undefined && (deletion === "orphan" || operations.delete !== undefined)) {
+    const other = deletion === "orphan" ? "deletion: orphan" : "operations.delete";
     return [
       fail(
-        `dependent ${quote(name)} cannot be created again: the operator does not delete the object before`,
+        `again cannot be combined with ${other}: the operator does not delete the object of dependent ${quote(name)} before it creates the next one`,
         ["again"],
-        "remove again, deletion: orphan or operations.delete",
+        `remove again or ${other}`,
       ),
     ];
+  }
   if ((mode !== "createOnly" && mode !== "once") || operations.update === undefined) return [];
-  const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is ${mode}`;
+  const message = `operations.update cannot be combined with mode: ${mode}: dependent ${quote(name)} is never updated`;
   return [fail(message, ["operations", "update"], "remove operations.update")];
 }
 
@@ -232,9 +260,9 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
     if (spec.mode !== "readOnly" || spec.ref !== undefined) return [];
     return [
       fail(
-        `dependent ${quote(name)} is read-only, and no event source maps its objects to a primary`,
+        `dependent ${quote(name)} is read-only, but no event source maps its objects to a primary`,
         document.valueAt([...path, "mode"]),
-        "name an event source that maps them to their primary: eventSource:",
+        "set eventSource, or ref if the primary names the object",
       ),
     ];
   }
@@ -243,11 +271,11 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
   if (source === undefined) {
     const names = controller.eventSources.map((other) => other.name);
     const listed =
-      names.length === 0 ? "declare it under eventSources" : `known event sources: ${names.map(quote).join(", ")}`;
+      names.length === 0 ? "add it to eventSources" : `known event sources: ${names.map(quote).join(", ")}`;
     const hint = didYouMean(named, names)?.hint ?? listed;
     return [
       fail(
-        `${quote(named)} is no event source of controller ${quote(controller.spec.name)}`,
+        `event source ${quote(named)} not found in controller ${quote(controller.spec.name)}`,
         document.valueAt(at),
         hint,
       ),
@@ -265,14 +293,14 @@ function problemOf(
   if (spec.external !== undefined) {
     if (source.spec.resource === undefined) return undefined;
     return {
-      message: `event source ${quote(source.name)} watches a kind of Kubernetes, but dependent ${quote(name)} is external`,
-      hint: "state resource: instead of external:, or name an event source with poll, perPrimaryPoll or inbound",
+      message: `event source ${quote(source.name)} watches a Kubernetes kind, but dependent ${quote(name)} is external`,
+      hint: "use resource: instead of external:, or an event source with poll, perPrimaryPoll or inbound",
     };
   }
   if (source.resource !== resource)
     return {
-      message: `event source ${quote(source.name)} ${source.resource === undefined ? "watches no kind" : `watches ${formatKind(source.resource)}`}, but dependent ${quote(name)} is ${resource === undefined ? "of another" : `a ${formatKind(resource)}`}`,
-      hint: "name an event source of the same kind",
+      message: `event source ${quote(source.name)} ${source.resource === undefined ? "watches no kind" : `watches ${formatKind(source.resource)}`}, but dependent ${quote(name)} is ${resource === undefined ? "of another kind" : `a ${formatKind(resource)}`}`,
+      hint: "use an event source of the same kind",
     };
   if (spec.cluster !== undefined)
     return {
@@ -281,7 +309,7 @@ function problemOf(
     };
   if ((cache !== undefined && cache !== "full") || maxCachedObjects !== undefined)
     return {
-      message: `event source ${quote(source.name)} does not cache every object whole, but dependent ${quote(name)} compares whole objects`,
+      message: `event source ${quote(source.name)} must cache all objects in full: dependent ${quote(name)} compares them with its desired objects`,
       hint: `remove ${cache === undefined || cache === "full" ? "maxCachedObjects" : "cache"} of the event source`,
     };
   return undefined;
@@ -300,9 +328,9 @@ function checkShared({ spec: { document }, dependents }: ResolvedController): Di
     const at: YamlPath = [...path, "eventSource"];
     return [
       fail(
-        `dependents ${quote(name)} and ${quote(other)} share event source ${quote(eventSource)}, and each has an activationCondition of its own`,
+        `dependents ${quote(name)} and ${quote(other)} share event source ${quote(eventSource)}, but each has its own activationCondition`,
         document.valueAt(at),
-        "leave one of them its own watch: remove its eventSource",
+        "remove eventSource from one of them, so that it has its own watch",
       ),
     ];
   });
@@ -321,19 +349,29 @@ export const checkCleanupPolicy = checkOfController((controller) => {
     return [
       {
         ...CLEANUP_POLICY.violation,
-        message: `${needs.what} of dependent ${quote(dependent.name)} needs the finalizer: with cleanupPolicy: sweep, the primary is gone when its objects are deleted`,
+        message: `${needs.what} of dependent ${quote(dependent.name)} cannot be combined with cleanupPolicy: sweep: the primary no longer exists when its objects are cleaned up`,
         about: subjectOf(controller, dependent),
         ...controller.spec.document.valueAt(["spec", "dependents", dependent.name, ...needs.path]),
-        hint: `remove cleanupPolicy: sweep, or ${needs.what} of the dependent`,
+        hint: `remove cleanupPolicy: sweep, or ${needs.remedy}`,
       },
     ];
   });
 });
 
-function neededBy(spec: DependentSpec): { readonly what: string; readonly path: readonly string[] } | undefined {
-  if (spec.heldForCleanup === true) return { what: "heldForCleanup", path: ["heldForCleanup"] };
-  if (spec.operations?.delete === "own") return { what: "the own delete", path: ["operations", "delete"] };
-  return spec.external !== undefined && isDeletedByOperator(spec) ? { what: "delete", path: ["external"] } : undefined;
+interface Needed {
+  readonly what: string;
+  readonly path: readonly string[];
+  readonly remedy: string;
+}
+
+function neededBy(spec: DependentSpec): Needed | undefined {
+  if (spec.heldForCleanup === true)
+    return { what: "heldForCleanup", path: ["heldForCleanup"], remedy: "remove heldForCleanup" };
+  if (spec.operations?.delete === "own")
+    return { what: "operations.delete", path: ["operations", "delete"], remedy: "remove operations.delete" };
+  return spec.external !== undefined && isDeletedByOperator(spec)
+    ? { what: "delete", path: ["external"], remedy: "remove delete from capabilities of the dependent" }
+    : undefined;
 }
 
 /** Kinds for which nearly every change of the desired object concerns an immutable field. Pods are not listed because their image is mutable. */
@@ -368,7 +406,7 @@ export const checkImmutableKind = checkOfController((controller) =>
         {
           severity: "error",
           ...IMMUTABLE_KIND.violation,
-          message: `the deletion of a ${kind} loses data: dependent ${quote(name)} cannot be deleted to create it again`,
+          message: `onImmutable: recreate is forbidden for a ${kind}: deleting dependent ${quote(name)} to create it again loses data`,
           ...document.keyAt([...path, "onImmutable"]),
           hint: "remove onImmutable",
         },
@@ -380,10 +418,10 @@ export const checkImmutableKind = checkOfController((controller) =>
       {
         severity: "warning",
         ...IMMUTABLE_KIND.violation,
-        message: `dependent ${quote(name)} is a managed ${kind}, whose ${part} is immutable: when desired() changes it, the API server refuses the update of each ${kind} that exists`,
+        message: `dependent ${quote(name)} is a managed ${kind}, whose ${part} is immutable: when desired() changes it, the API server rejects the update of every existing ${kind}`,
         about: subjectOf(controller, dependent),
         ...document.keyAt(path),
-        hint: `set mode: once to run it once for each primary, onImmutable: recreate to delete it and create it again, or onImmutable: fail to report it`,
+        hint: `set mode: once to run it once for each primary, onImmutable: recreate to delete it and create it again, or onImmutable: fail to report the error`,
       },
     ];
   }),
@@ -398,7 +436,7 @@ export const checkReleasedField = checkOfController(({ spec: { document }, depen
       const before = text.split(".").slice(0, found.depth);
       const candidates = found.known.map((name) => [...before, name].join("."));
       const message = `${resource!.kind} has no field ${quote(text)} that can be released`;
-      const hint = didYouMean(text, candidates)?.hint ?? "set a path of fields that are no items of a list";
+      const hint = didYouMean(text, candidates)?.hint ?? "use a path of fields; an item of a list has no path";
       return [{ ...RELEASED_FIELD.violation, message, hint, ...document.valueAt([...path, "released", index]) }];
     }),
   ),
@@ -423,10 +461,10 @@ function checkType(
     { ...EXTERNAL_TYPE.violation, message, ...place, hint },
   ];
   if (type !== undefined && schema !== undefined)
-    return fail(`dependent ${quote(name)} states both type and schema`, "remove type or schema");
+    return fail(`type and schema of dependent ${quote(name)} cannot be combined`, "remove type or schema");
   if (eventSource !== undefined)
     return fail(
-      `dependent ${quote(name)} has the type of its event source ${quote(eventSource)}, so a type of its own has no effect`,
+      `${type === undefined ? "schema" : "type"} cannot be combined with eventSource: dependent ${quote(name)} has the type of event source ${quote(eventSource)}`,
       `remove ${type === undefined ? "schema" : "type"}`,
     );
   return (file?.problems ?? []).map((problem) => (problem.position === undefined ? { ...problem, ...place } : problem));
@@ -444,13 +482,13 @@ function checkDesiredType(
   ];
   if (!capabilities.includes("create") && !capabilities.includes("update"))
     return fail(
-      `"desiredType" has no effect: the capabilities of dependent ${quote(name)} lack create and update`,
+      `desiredType requires create or update in capabilities: dependent ${quote(name)} is never written`,
       "remove desiredType",
     );
   if (capabilities.includes("update") && matcher === undefined)
     return fail(
-      `dependent ${quote(name)} has desiredType, and the runtime cannot compare a desired resource with a live one of another type`,
-      "state matcher: { function: NAME }, a function that tells whether a live resource is as desired",
+      `desiredType of dependent ${quote(name)} requires a matcher: the runtime cannot compare a desired resource with a live one of another type`,
+      "set matcher: { function: NAME }, a function that returns whether a live resource matches the desired one",
     );
   const place = document.valueAt(at);
   return (desiredFile?.problems ?? []).map((problem) => ({ ...problem, ...place }));
@@ -458,9 +496,9 @@ function checkDesiredType(
 
 type Said = Pick<Diagnostic, "message" | "hint">;
 
-const MORE = "properties: { id: { type: string }, … } to keep more than an id";
-const TEXT_HINT = `give the field type: string, or ${MORE}`;
-const MAP_HINT = `give the field type: object, with additionalProperties: { type: string }, or with ${MORE} of each`;
+const MORE = "properties: { id: { type: string }, … } to store more than an id";
+const TEXT_HINT = `set type: string on the field, or ${MORE}`;
+const MAP_HINT = `set type: object on the field, with additionalProperties: { type: string }, or with ${MORE} for each item`;
 
 /** Reports ids of external resources whose storage cannot hold them, and stored ids of resources that the operator does not create. */
 export const checkExternalState = checkOfController((controller) =>
@@ -474,7 +512,7 @@ export const checkExternalState = checkOfController((controller) =>
     if (external.capabilities?.includes("create") === false)
       return fail(
         {
-          message: `state has no effect: the operator never creates dependent ${quote(dependent.name)}, as its capabilities lack create`,
+          message: `state requires create in capabilities: the operator never creates dependent ${quote(dependent.name)}`,
           hint: "remove state, or add create to capabilities",
         },
         document.keyAt(at),
@@ -482,21 +520,24 @@ export const checkExternalState = checkOfController((controller) =>
     const { status, in: store, resource, path, perItem, type } = external.state;
     const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
     const pointless = {
-      message: `perItem has no effect: ${quote(dependent.name)} is no bulk dependent`,
+      message: `perItem requires a bulk dependent: dependent ${quote(dependent.name)} has no items`,
       hint: "remove perItem",
     };
     if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
       return fail(
         status === undefined
           ? pointless
-          : { ...pointless, message: "perItem has no effect: the status keeps the ids of all items together" },
+          : {
+              ...pointless,
+              message: "perItem cannot be combined with status: the status stores the ids of all items together",
+            },
         place,
       );
     if (type !== undefined) {
       const owner = status === undefined ? resource : controller.primary?.kind;
       const needless = {
-        message: `type has no effect: the schema of ${owner} has the type of the field that keeps the id`,
-        hint: `remove type; give the field ${MORE}`,
+        message: `type has no effect: the schema of ${owner} defines the type of the field that stores the id`,
+        hint: `remove type; on the field, set ${MORE}`,
       };
       if (status !== undefined || resource !== undefined) return fail(needless, document.keyAt([...at, "type"]));
       const typePlace = document.valueAt([...at, "type"]);
@@ -516,8 +557,8 @@ export const checkExternalState = checkOfController((controller) =>
     if (path === undefined)
       return fail(
         {
-          message: `state lacks path, the field of ${resource} that keeps the id`,
-          hint: "state path: with a field, such as spec.id",
+          message: `state.path is required: it names the field of ${resource} that stores the id`,
+          hint: "set path to a field, such as spec.id",
         },
         document.keyAt(at),
       );
@@ -533,8 +574,8 @@ function problemOfPlace(
   if (primary === undefined || primary.scope === scope) return undefined;
   const isNamespaced = scope === "Namespaced";
   return {
-    message: `a ${kind} cannot be beside a ${primary.kind}: ${kind} is ${isNamespaced ? "namespaced, and the primary is cluster-scoped" : "cluster-scoped, and the primary is namespaced"}`,
-    hint: "keep the ids in the status: state: { status: ... }",
+    message: `ids of a ${primary.kind} cannot be stored in a ${kind}: ${kind} is ${isNamespaced ? "namespaced, but the primary is cluster-scoped" : "cluster-scoped, but the primary is namespaced"}`,
+    hint: "store the ids in the status: state: { status: ... }",
   };
 }
 
@@ -551,12 +592,13 @@ function problemOfResource(
   const elsewhere = problemOfPlace(controller, kind, scope);
   if (elsewhere !== undefined) return elsewhere;
   if (found.kind === "unknown") {
-    const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
+    const hint =
+      didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `known fields: ${found.known.join(", ")}`;
     return { message: `the schema of ${kind} has no ${quote(text)}, so the API server would drop the id`, hint };
   }
   if (keeps !== undefined) return undefined;
   return {
-    message: `field ${quote(text)} of ${kind} cannot keep ${isMap ? `the ids of dependent ${quote(dependent.name)}, which are an object of strings by the keys of the items` : `the id of dependent ${quote(dependent.name)}, which is a string`}`,
+    message: `field ${quote(text)} of ${kind} cannot store the ${isMap ? `ids of dependent ${quote(dependent.name)}: must be an object of strings, by the keys of the items` : `id of dependent ${quote(dependent.name)}: must be a string`}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -570,8 +612,8 @@ function problemOfStatus(
   if (primary === undefined) return undefined;
   if (!primary.hasStatusSubresource)
     return {
-      message: `the status of ${primary.kind} cannot keep ids: its CRD has no status subresource`,
-      hint: "add subresources: { status: {} } to the CRD, or keep the ids in a ConfigMap: state: { in: configMap }",
+      message: `the status of ${primary.kind} cannot store ids: its CRD has no status subresource`,
+      hint: "add subresources: { status: {} } to the CRD, or store the ids in a ConfigMap: state: { in: configMap }",
     };
   const kept = stateFieldOf(dependent, primary);
   if (kept === undefined || kept.keeps !== undefined) return undefined;
@@ -579,10 +621,10 @@ function problemOfStatus(
   const { isMap } = kept;
   const name = quote(dependent.name);
   const what = isMap
-    ? `the ids of dependent ${name}, which are an object of strings by the keys of the items`
-    : `the id of dependent ${name}, which is a string`;
+    ? `ids of dependent ${name}: must be an object of strings, by the keys of the items`
+    : `id of dependent ${name}: must be a string`;
   return {
-    message: `field ${quote(`status.${text}`)} of ${primary.kind} cannot keep ${what}`,
+    message: `field ${quote(`status.${text}`)} of ${primary.kind} cannot store the ${what}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -595,8 +637,8 @@ function problemOfOthers(
   const other = dependents.find(({ spec: { external } }) => external?.state?.status === text);
   if (other === undefined || other.name === name) return undefined;
   return {
-    message: `dependents ${quote(name)} and ${quote(other.name)} would keep their ids in the same field: ${quote(`status.${text}`)}`,
-    hint: "give each dependent a field of its own",
+    message: `dependents ${quote(name)} and ${quote(other.name)} would store their ids in the same field ${quote(`status.${text}`)}`,
+    hint: "use a separate field for each dependent",
   };
 }
 
@@ -608,9 +650,9 @@ function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>
   if (found.depth === 0)
     return {
       message: `the schema of ${kind} has no status`,
-      hint: "add it to the schema, or keep the ids in a ConfigMap",
+      hint: "add it to the schema, or store the ids in a ConfigMap",
     };
-  const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
+  const listed = candidates.length > 0 ? `known fields: ${candidates.join(", ")}` : "add it to the schema";
   const hint = didYouMean(text, candidates)?.hint ?? listed;
   return {
     message: `the schema of ${kind} has no ${quote(`status.${text}`)}, so the API server would drop the id`,

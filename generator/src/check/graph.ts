@@ -37,12 +37,14 @@ export const checkUnknownDependent = checkOfController(({ spec, dependents }) =>
       return [
         {
           ...UNKNOWN_DEPENDENT.violation,
-          message: `dependent ${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
+          message: `dependent ${quote(dependent.name)} depends on ${quote(name)}, which is not found in spec.dependents`,
           ...document.valueAt(path),
           ...(eventSources.has(name)
-            ? { hint: `remove it: ${quote(name)} is an event source, which is read before any dependent is reconciled` }
+            ? {
+                hint: `remove it: ${quote(name)} is an event source, and event sources are read before any dependent is reconciled`,
+              }
             : present.has(name)
-              ? { hint: `write ${quote(present.get(name) ?? "")}, which it is called now` }
+              ? { hint: `use ${quote(present.get(name) ?? "")}, its new name` }
               : (didYouMean(name, others) ?? { hint: adviceFor(name, others) })),
         },
       ];
@@ -64,8 +66,9 @@ export const checkDependencyCycle = checkOfController(({ spec: { document }, dep
       .find(({ name }) => name === cycle[1]);
     return {
       ...DEPENDENCY_CYCLE.violation,
-      message: `dependents wait for each other: ${cycle.join(" → ")}`,
+      message: `dependents form a cycle: ${cycle.join(" → ")}`,
       ...document.valueAt(edge?.path ?? []),
+      hint: "remove one of these dependencies",
     };
   }),
 );
@@ -81,7 +84,7 @@ export const checkItemDependency = checkOfController(({ spec: { document, depend
     const twice = names.findIndex((each, index) => names.indexOf(each) < index);
     if (twice !== -1) {
       const place = document.valueAt(["spec", "dependents", name, "dependsOn", twice]);
-      const message = `dependsOn of dependent ${quote(name)} lists ${quote(names[twice]!)} twice`;
+      const message = `duplicate value ${quote(names[twice]!)} in dependsOn of dependent ${quote(name)}`;
       return [{ ...ITEM_DEPENDENCY.violation, message, ...place, hint: "remove one of the two entries" }];
     }
     const fail = (message: string, index: number | undefined, hint: string): Diagnostic => ({
@@ -93,9 +96,9 @@ export const checkItemDependency = checkOfController(({ spec: { document, depend
     if (itemsDependOn.length > 0 && bulk === undefined)
       return [
         fail(
-          `dependent ${quote(name)} is no bulk dependent, so it has no items that could wait`,
+          `itemsDependOn requires a bulk dependent: dependent ${quote(name)} has no items`,
           undefined,
-          "state bulk: true, or dependsOn instead of itemsDependOn",
+          "set bulk: true, or use dependsOn instead of itemsDependOn",
         ),
       ];
     return itemsDependOn.flatMap((other, index) => {
@@ -103,15 +106,15 @@ export const checkItemDependency = checkOfController(({ spec: { document, depend
       if (needed !== undefined && needed.bulk === undefined)
         return [
           fail(
-            `dependent ${quote(other)} is no bulk dependent, so it has no items to wait for`,
+            `itemsDependOn can list bulk dependents only: dependent ${quote(other)} has no items`,
             index,
-            `list ${quote(other)} in dependsOn instead, or state bulk: true for it`,
+            `move ${quote(other)} to dependsOn, or set bulk: true on it`,
           ),
         ];
       if (!names.includes(other)) return [];
       return [
         fail(
-          `dependent ${quote(name)} waits for all items of ${quote(other)} already, as dependsOn lists it`,
+          `dependent ${quote(name)} lists ${quote(other)} in both dependsOn and itemsDependOn`,
           index,
           "remove it from one of the two",
         ),
@@ -129,14 +132,16 @@ export const checkConditionalDependency = checkOfController((controller) =>
       const deleted = deletedWith(dependent, controller);
       if (reasons.length === 0 || deleted.length === 0) return [];
       const advice =
-        list === "itemsDependOn" ? "" : `state { name: ${name}, optional: true } to go on without ${quote(name)}, or `;
+        list === "itemsDependOn"
+          ? ""
+          : `use { name: ${name}, optional: true } to keep ${quote(dependent.name)} without ${quote(name)}, or `;
       return [
         {
           ...CONDITIONAL_DEPENDENCY.violation,
-          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when ${reasons.join(", or when ")}`,
+          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "depends" : "depend"} on ${quote(name)} and ${deleted.length === 1 ? "is" : "are"} deleted whenever its ${reasons.join(", or its ")}`,
           about: subjectOf(controller, dependent),
           ...controller.spec.document.valueAt(path),
-          hint: `${advice}accept this warning with a reason`,
+          hint: `${advice}accept the warning and give a reason`,
         },
       ];
     }),
@@ -154,8 +159,8 @@ function reasonsFor(needed: ResolvedDependent, { dependent, controller }: Edge):
   const name = needed.spec.ref?.name;
   const isUnnamed = name !== undefined && mayBeUndefined(name, controller.primary) && !isGuarded(dependent, name);
   return [
-    ...(conditions.length === 0 ? [] : [`the ${conditions.join(" or the ")} of ${quote(needed.name)} does not hold`]),
-    ...(isUnnamed ? [`the ref of ${quote(needed.name)} is undefined (name: ${name.trim()})`] : []),
+    ...(conditions.length === 0 ? [] : [`${conditions.join(" or ")} is false`]),
+    ...(isUnnamed ? [`ref is undefined (name: ${name.trim()})`] : []),
   ];
 }
 
@@ -227,9 +232,9 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
     return [
       {
         ...DELETION_ORDER.violation,
-        message: `the operator deletes ${quote(deleted)} before the garbage collector deletes ${quote(name)}, which depends on it${through}`,
+        message: `dependent ${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: it is garbage-collected, and ${quote(deleted)} is deleted by the operator`,
         ...controller.spec.document.valueAt(path),
-        hint: `state deletion: ordered for ${quote(name)}, too, and the operator deletes it first`,
+        hint: `set deletion: ordered on ${quote(name)}`,
       },
     ];
   });
@@ -265,9 +270,9 @@ function checkNeverDeleted(
 ): Diagnostic[] {
   const fail = (what: string, at: YamlPath, thing: string): Diagnostic => ({
     ...DELETION_ORDER.violation,
-    message: `${what}: the garbage collector deletes it, and no condition makes the operator do so`,
+    message: `${what}: the garbage collector deletes the object, not the operator`,
     ...document.keyAt([...path, ...at]),
-    hint: `state deletion: ordered, or remove the ${thing}`,
+    hint: `set deletion: ordered, or remove ${thing}`,
   });
   const { deletePostcondition, operations, bulk } = spec;
   // The operator itself prunes items that desired() no longer returns.
@@ -277,13 +282,19 @@ function checkNeverDeleted(
       ? []
       : [
           fail(
-            `the operator never asks the deletePostcondition of dependent ${quote(name)}`,
+            `deletePostcondition of dependent ${quote(name)} is never evaluated`,
             ["deletePostcondition"],
-            "condition",
+            "the deletePostcondition",
           ),
         ]),
     ...(hasOperation
-      ? [fail(`operations.delete of dependent ${quote(name)} has no effect`, ["operations", "delete"], "operation")]
+      ? [
+          fail(
+            `operations.delete of dependent ${quote(name)} is never called`,
+            ["operations", "delete"],
+            "operations.delete",
+          ),
+        ]
       : []),
   ];
 }

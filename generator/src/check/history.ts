@@ -102,8 +102,8 @@ export const checkMovedDependent = checkOfController((controller, { memory }) =>
     ];
     const placeOfEntry = (other: number) => formatPosition(spec.document.valueAt(["spec", "moved", other]).position);
     if (names.includes(from))
-      return fail("from", `${quote(from)} is still a dependent of the workflow`, {
-        hint: "remove it under dependents, or remove this entry if the name is used for something else now",
+      return fail("from", `dependent ${quote(from)} is listed under moved but is still in the workflow`, {
+        hint: "remove it from dependents, or remove this entry if the name is now used for something else",
       });
     const last = present.get(from) ?? to;
     const dependent = dependents.find(({ name }) => name === last);
@@ -111,47 +111,57 @@ export const checkMovedDependent = checkOfController((controller, { memory }) =>
     const [place, gone] = [dependent, stated].map((each) => each && placeOf(each));
     // An entry of `removed` may be about objects of another kind that had this name.
     if (stated !== undefined && (place === undefined || gone === undefined || isSamePlace(place, gone)))
-      return fail("from", `${quote(from)} is listed under removed, too, and its objects cannot go and stay`, {
+      return fail("from", `dependent ${quote(from)} is listed under both moved and removed`, {
         hint: "remove one of the two entries",
       });
     const same = spec.moved.findIndex((each) => each.from === from);
     if (same < index)
-      return fail("from", `${quote(from)} has moved already, at ${placeOfEntry(same)}`, {
+      return fail("from", `dependent ${quote(from)} is already moved at ${placeOfEntry(same)}`, {
         hint: "remove one of the two entries",
       });
     const rival = spec.moved.findIndex((each) => each.to === to);
     if (rival < index)
       return fail(
         "to",
-        `${quote(spec.moved[rival]?.from ?? "")} moves to ${quote(to)} as well, at ${placeOfEntry(rival)}`,
+        `dependent ${quote(spec.moved[rival]?.from ?? "")} is already moved to ${quote(to)} at ${placeOfEntry(rival)}`,
         {
-          hint: "two dependents cannot become one: keep one entry, and list the other dependent under removed",
+          hint: "keep one entry, and list the other dependent under removed: two dependents cannot become one",
         },
       );
     if (dependent === undefined) {
       // Report a chain without a target once, at its last entry.
       if (last !== to && last !== from) return [];
       const message =
-        last === from ? `${quote(from)} moves in a circle` : `${quote(to)} is not a dependent of the workflow`;
+        last === from
+          ? `the moved entries of ${quote(from)} form a cycle`
+          : `dependent ${quote(to)} not found in the workflow`;
       return fail(
         "to",
         message,
-        last === from ? {} : (didYouMean(to, names) ?? { hint: `the dependents are ${names.join(", ")}` }),
+        last === from ? {} : (didYouMean(to, names) ?? { hint: `known dependents: ${names.join(", ")}` }),
       );
     }
     const rememberedAs = (name: string) =>
       memory.dependents.find((each) => each.controller === spec.name && each.name === name);
     const known = rememberedAs(from);
     if (known !== undefined && memory.isUnfinished !== true && rememberedAs(last) !== undefined)
-      return fail("to", `${quote(last)} was a dependent beside ${quote(from)}, and their objects cannot become one`, {
-        hint: `list ${quote(from)} under removed`,
-      });
+      return fail(
+        "to",
+        `dependent ${quote(last)} already existed beside ${quote(from)}, so it cannot take over the objects of ${quote(from)}`,
+        {
+          hint: `list ${quote(from)} under removed`,
+        },
+      );
     const [before, now] = [known && placeOfRemembered(known), placeOf(dependent)];
     if (before === undefined || now === undefined) return [];
     if (isSeenBy(now, before) && before.state === now.state) return [];
-    return fail("to", `${quote(from)} was ${describePlace(before)}, and ${quote(last)} is ${describePlace(now)}`, {
-      hint: `a name alone can move; list ${quote(from)} under removed`,
-    });
+    return fail(
+      "to",
+      `dependent ${quote(from)} was ${describePlace(before)}, but ${quote(last)} is ${describePlace(now)}`,
+      {
+        hint: `moved can change only the name; list ${quote(from)} under removed`,
+      },
+    );
   });
 });
 
@@ -170,8 +180,8 @@ export const checkRemovedDependent = checkOfController((controller, { controller
         {
           ...found,
           severity: "error",
-          message: `${quote(name)} is a dependent of the workflow, so it is not removed`,
-          hint: "remove it here, or under dependents",
+          message: `dependent ${quote(name)} is listed under removed but is still in the workflow`,
+          hint: "remove it here or from dependents",
         },
       ];
     if (stated.resource === EXTERNAL) return checkExternal(each, controller);
@@ -182,8 +192,8 @@ export const checkRemovedDependent = checkOfController((controller, { controller
       {
         ...found,
         severity: "warning",
-        message: `${quote(name)} is a dependent of controller ${quote(successor.spec.name)} now, which may want the same objects`,
-        hint: "with deletion: garbageCollected it takes them over",
+        message: `dependent ${quote(name)} is now in controller ${quote(successor.spec.name)}, which may claim the same objects`,
+        hint: "set deletion: garbageCollected to let that controller take them over",
       },
     ];
   });
@@ -199,7 +209,7 @@ function checkCollected(removed: ResolvedRemoved, controller: ResolvedController
       ...{ severity: "warning", ...REMOVED_DEPENDENT.violation },
       message: `the objects of ${quote(name)} have no owner reference, so the garbage collector never deletes them: ${problem}`,
       ...controller.spec.document.valueAt([...path, "deletion"]),
-      hint: "write deletion: ordered, and the operator deletes them; or deletion: orphan, and they stay without their link to the primary",
+      hint: "set deletion: ordered to have the operator delete them, or deletion: orphan to keep them without their link to the primary",
     },
   ];
 }
@@ -209,15 +219,15 @@ function unownedBecause(
   { spec, primary }: ResolvedController,
   { dependents }: ProjectMemory,
 ): string | undefined {
-  if (cluster !== undefined) return `they are in cluster ${quote(cluster)}, and the primary is not`;
+  if (cluster !== undefined) return `they are in cluster ${quote(cluster)}, but the primary is not`;
   const former = dependents.find((each) => each.controller === spec.name && each.name === name)?.deletion;
   if (former !== undefined) return `the dependent had deletion: ${former}`;
   if (primary?.scope !== "Namespaced") return undefined;
-  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
+  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, but the primary is namespaced`;
   const { namespaces } = spec.controller;
   const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
   if (namespace === undefined || isOnlyOne) return undefined;
-  return `they are in namespace ${quote(namespace)}, and the primary may be in another`;
+  return `they are in namespace ${quote(namespace)}, but the primary may be in another`;
 }
 
 // Only the name of a removed external dependent is known, not its functions.
@@ -228,15 +238,15 @@ function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: 
     return [
       {
         ...found,
-        message: `the resources of ${quote(name)} are outside of Kubernetes, where only its own code could delete them`,
+        message: `deletion of external dependent ${quote(name)} must be orphan: only the code of the dependent can delete its resources`,
         ...spec.document.valueAt([...path, "deletion"]),
-        hint: 'write deletion: orphan to leave them; to delete them, keep the dependent with reconcilePrecondition: { when: "false" } until they are gone',
+        hint: 'set deletion: orphan to keep them; to delete them, keep the dependent with reconcilePrecondition: { when: "false" } until they are deleted',
       },
     ];
   const field = namespace !== undefined ? "namespace" : cluster !== undefined ? "cluster" : undefined;
   if (field === undefined) return [];
-  const message = `${quote(name)} is outside of Kubernetes, so it has no ${field}`;
-  return [{ ...found, message, ...spec.document.keyAt([...path, field]), hint: "remove the field" }];
+  const message = `${field} is not allowed for external dependent ${quote(name)}: its resources are not in Kubernetes`;
+  return [{ ...found, message, ...spec.document.keyAt([...path, field]), hint: `remove ${field}` }];
 }
 
 function sharesPrimary({ primary: one }: ResolvedController, { primary: other }: ResolvedController): boolean {
@@ -309,8 +319,10 @@ export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
         ...UNHANDLED_RENAME.violation,
         message:
           `controller ${quote(name)} was removed, and new controller ${quote(spec.name)} has the same primary: ` +
-          `it does not find the objects that are labelled with ${quote(name)}` +
-          (dependents.some(({ resource }) => resource === EXTERNAL) ? ", and creates external resources again" : ""),
+          `it will not find the objects that are labeled with ${quote(name)}` +
+          (dependents.some(({ resource }) => resource === EXTERNAL)
+            ? ", and will create external resources again"
+            : ""),
         ...spec.document.valueAt(["metadata", "name"]),
         hint: [
           `if you renamed it, move src/${name} to src/${spec.name}, and ${pastedName(spec, name)}`,
@@ -323,10 +335,10 @@ export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
 
 /** Returns the instruction for adding the former name, which differs if the spec already has the enclosing field. */
 function pastedName({ controller, document }: WorkflowSpec, name: string): string {
-  if (controller.formerNames !== undefined) return `add to "formerNames" of spec.controller: ${name}`;
+  if (controller.formerNames !== undefined) return `add to spec.controller.formerNames: ${name}`;
   const { spec } = document.value as { readonly spec: object };
   const field = `formerNames: [${name}]`;
-  return "controller" in spec ? `add to "controller" of spec:\n  ${field}` : `add to spec:\ncontroller:\n  ${field}`;
+  return "controller" in spec ? `add to spec.controller:\n  ${field}` : `add to spec:\ncontroller:\n  ${field}`;
 }
 
 /**
@@ -371,21 +383,21 @@ function checkRemembered(
   if (stated === undefined) {
     const problem =
       now === undefined
-        ? `dependent ${quote(name)} left the workflow`
-        : `dependent ${quote(name)} was ${describePlace(place)}, and is ${describePlace(now)} now`;
-    const message = `${problem}; nothing says what becomes of its ${place.kind === undefined ? "resources" : "objects"}`;
+        ? `dependent ${quote(name)} was removed from the workflow, but its`
+        : `dependent ${quote(name)} was ${describePlace(place)} and is now ${describePlace(now)}; its previous`;
+    const message = `${problem} ${place.kind === undefined ? "resources may still exist" : "objects may still exist in clusters"}`;
     const hint = hintFor(remembered, { controller, memory, mayMove: now === undefined });
     return [{ ...UNSTATED_REMOVAL.violation, message, ...placeIn(controller, name), hint }];
   }
   const statedPlace = placeOf(stated);
   if (statedPlace === undefined || isSamePlace(place, statedPlace)) return [];
-  const message = `${quote(name)} was ${describePlace(place)}; its objects are not found as ${describePlace(statedPlace)}`;
+  const message = `dependent ${quote(name)} was ${describePlace(place)}, but its entry under removed is ${describePlace(statedPlace)}`;
   return [
     {
       ...UNSTATED_REMOVAL.violation,
       message,
       ...spec.document.keyAt(stated.path),
-      hint: `write: ${removedEntry(remembered)}`,
+      hint: `use: ${removedEntry(remembered)}`,
     },
   ];
 }
@@ -418,24 +430,24 @@ function hintFor(remembered: RememberedDependent, { controller, memory, mayMove 
     "moved",
     `- { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`,
   );
-  const removed = pasted(spec, "removed", removedEntry(remembered));
-  const forRemoved =
-    remembered.resource === EXTERNAL
-      ? [
-          "no operator deletes them without the dependent's own code. To delete them, keep the dependent with",
-          `reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are, ${removed}`,
-        ]
-      : [
-          "if they are not wanted any more (ordered: the operator deletes them; garbageCollected: they stay until their primary goes;",
-          `orphan: they lose their link to it), ${removed}`,
-        ];
-  return [...(mayMove ? [`if the dependent has another name now, ${moved}`] : []), ...forRemoved].join("\n");
+  const isExternal = remembered.resource === EXTERNAL;
+  const choices = isExternal
+    ? ""
+    : "; deletion can be ordered (delete now), garbageCollected (delete with the primary), or orphan (keep)";
+  const removed = pasted(spec, "removed", removedEntry(remembered), choices);
+  const forRemoved = isExternal
+    ? [
+        "only the code of the dependent can delete its resources. To delete them, keep the dependent with",
+        `reconcilePrecondition: { when: "false" } until they are deleted. To keep them, ${removed}`,
+      ]
+    : [`${mayMove ? "otherwise, " : ""}${removed}`];
+  return [...(mayMove ? [`if you renamed it, ${moved}`] : []), ...forRemoved].join("\n");
 }
 
 /** Returns the instruction for adding an entry, which differs if the spec already has the field. */
-function pasted({ document }: WorkflowSpec, field: "moved" | "removed", entry: string): string {
+function pasted({ document }: WorkflowSpec, field: "moved" | "removed", entry: string, remark = ""): string {
   const { spec } = document.value as { readonly spec: object };
-  return field in spec ? `add to "${field}" of spec:\n  ${entry}` : `paste under spec:\n${field}:\n  ${entry}`;
+  return field in spec ? `add to spec.${field}${remark}:\n  ${entry}` : `add to spec${remark}:\n${field}:\n  ${entry}`;
 }
 
 /** Returns the entry of `removed` to paste. */
@@ -459,13 +471,13 @@ function controllerGone({ name, dependents }: GoneController): Diagnostic {
   const names = dependents.map((each) => each.name).join(", ");
   return {
     ...UNSTATED_REMOVAL.violation,
-    message: `controller ${quote(name)} is gone; nothing says what becomes of the objects of its dependents: ${names}`,
+    message: `controller ${quote(name)} was removed, but objects of its dependents may still exist in clusters: ${names}`,
     hint: [
-      "if they are not wanted any more, keep the controller until they are gone, with nothing but its primary and these fields under spec:",
+      "to delete them, keep the controller until they are deleted, with only its primary and these fields under spec:",
       "dependents: {}",
       "removed:",
       ...dependents.map((each) => `  ${removedEntry(each)}`),
-      `if they may stay, run once: gen-operator generate --forget ${name}`,
+      `to keep them, run once: gen-operator generate --forget ${name}`,
     ].join("\n"),
   };
 }
@@ -479,7 +491,7 @@ function checkStub({ name, file }: StubWitness, controller: ResolvedController):
     ...spec.moved.map(({ from }) => from),
   ];
   if (known.some((each) => isCalled(each, name))) return [];
-  const message = `${file} was written for a dependent that the workflow does not have, and src/generated has no record of its kind`;
+  const message = `${file} belongs to a dependent that is not in the workflow, and src/generated does not record its kind`;
   return [
     {
       ...UNSTATED_REMOVAL.violation,
@@ -487,7 +499,7 @@ function checkStub({ name, file }: StubWitness, controller: ResolvedController):
       ...spec.document.keyAt(["spec", "dependents"]),
       hint: [
         "restore src/generated/.gen-operator.json from version control, list the dependent under moved or removed,",
-        "or delete the file if none of its objects runs",
+        "or delete the file if none of its objects exists",
       ].join("\n"),
     },
   ];

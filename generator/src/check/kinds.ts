@@ -64,9 +64,9 @@ function checkOwnKind(kind: DependentSpec["resource"], path: YamlPath, check: Ki
   return [
     {
       ...KNOWN_KIND.violation,
-      message: `${quote(text)} has a schema, so the spec must not describe it by apiVersion, kind, plural and scope`,
+      message: `kind ${quote(text)} has a schema, so the spec must not describe it by apiVersion, kind, plural and scope`,
       ...check.spec.document.valueAt(path),
-      hint: `state resource: ${text}, so that its objects have types`,
+      hint: `use resource: ${text}, so that its objects have types`,
     },
   ];
 }
@@ -89,19 +89,19 @@ function checkKind(
   if (resource === undefined && others.length > 0)
     return fail(
       UNKNOWN_VERSION,
-      `${quote(text)} does not exist: ${parseKind(text).kind} has no version ${quote(parseKind(text).version)}`,
-      others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `state one of ${listed(others)}` },
+      `kind ${quote(text)} not found: ${parseKind(text).kind} has no version ${quote(parseKind(text).version)}`,
+      others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `use one of ${listed(others)}` },
     );
   if (resource === undefined)
     return fail(
       UNKNOWN_KIND,
-      `${quote(text)} is neither a built-in kind of Kubernetes 1.36 nor defined in ${searched(catalog)}`,
+      `kind ${quote(text)} not found: it is not built into Kubernetes 1.36, and ${searched(catalog)}`,
       nearestKind(text, catalog) ?? definedKinds(catalog),
     );
   if (!resource.isServed)
     return fail(
       VERSION_NOT_SERVED,
-      `${quote(text)} is not served, so no operator can use it`,
+      `kind ${quote(text)} is not served: its CRD sets served: false for this version`,
       servedKind(text, catalog),
     );
   const verbs = catalog.verbsOf(resource);
@@ -109,14 +109,14 @@ function checkKind(
   if (missing.length === 0) return [];
   return fail(
     UNUSABLE_KIND,
-    `the API server offers no ${missing.join(", ")} for ${quote(text)}, and an operator needs that`,
+    `the API server does not support ${missing.join(" and ")} for kind ${quote(text)}, which an operator needs`,
   );
 }
 
 // The right kind in a wrong group or version is a more likely mistake than a misspelled name.
 function nearestKind(text: string, { custom, names }: ResourceCatalog): { hint: string } | undefined {
   const inFile = custom.filter(({ crdFile }) => crdFile === text).map(formatKind);
-  if (inFile.length > 0) return { hint: `a kind is written group/version/Kind: ${listed(inFile)}` };
+  if (inFile.length > 0) return { hint: `use group/version/Kind: ${listed(inFile)}` };
   const { kind } = parseKind(text);
   const same = names.filter((name) => parseKind(name).kind.toLowerCase() === kind.toLowerCase());
   if (same.length === 1) return { hint: `did you mean ${same.map(quote).join()}?` };
@@ -135,8 +135,8 @@ function versionsOf(text: string, { custom, names }: ResourceCatalog): string[] 
 function definedKinds({ custom }: ResourceCatalog): { hint: string } {
   const defined = custom.filter(({ crdFile, isServed }) => crdFile !== undefined && isServed);
   const names = defined.map((resource) => formatKind(resource));
-  const has = names.length === 0 ? "" : `crds/ has ${listed(names)}; `;
-  return { hint: `${has}put the CustomResourceDefinition of a kind that you use into crds/` };
+  const has = names.length === 0 ? "" : `crds/ defines ${listed(names)}; `;
+  return { hint: `${has}add its CRD to crds/` };
 }
 
 function listed(names: readonly string[]): string {
@@ -147,13 +147,14 @@ function listed(names: readonly string[]): string {
 function servedKind(text: string, { custom }: ResourceCatalog): { hint: string } {
   const { group, kind } = parseKind(text);
   const served = custom.filter((other) => other.group === group && other.kind === kind && other.isServed);
-  return { hint: `served: ${served.map((resource) => quote(formatKind(resource))).join(", ") || "none"}` };
+  if (served.length === 0) return { hint: "set served: true for a version in its CRD" };
+  return { hint: `use a served version: ${served.map((resource) => quote(formatKind(resource))).join(", ")}` };
 }
 
 function searched({ crdFiles }: ResourceCatalog): string {
-  if (crdFiles.length === 0) return "a CRD: the project has none in crds/";
+  if (crdFiles.length === 0) return "crds/ contains no CRDs";
   const first = crdFiles.slice(0, 5).join(", ");
-  return crdFiles.length > 5 ? `${first} and ${crdFiles.length - 5} more files` : first;
+  return `not defined in ${crdFiles.length > 5 ? `${first} and ${crdFiles.length - 5} more files` : first}`;
 }
 
 /** Reports kinds that two CRDs define, and kinds whose generated files would have the same name. */
@@ -170,8 +171,8 @@ export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {
     const where = formatPosition(other.placeOf().position);
     const message =
       other.kind === crd.kind
-        ? `${crd.kind} of ${crd.group} is defined twice, first at ${where}`
-        : `kind ${quote(crd.kind)} differs from ${quote(other.kind)} only in ${reason}, first at ${where}`;
+        ? `kind ${crd.kind} of ${crd.group} is already defined at ${where}`
+        : `kind ${quote(crd.kind)} differs from ${quote(other.kind)} (${where}) only in ${reason}`;
     return [{ ...DUPLICATE_KIND.violation, message, ...crd.placeOf() }];
   });
 }
@@ -218,9 +219,9 @@ export function unconvertedVersionsOf(crd: Crd): Problem[] {
     const difference = differenceOf(stored, other);
     if (difference === undefined) return [];
     const message =
-      `${crd.kind} is stored as ${quote(stored.name)} and served as ${quote(other.name)} without conversion, ` +
-      `and ${difference}`;
-    const hint = `state spec.conversion with a webhook, or stop serving ${quote(other.name)}`;
+      `${crd.kind} is stored as ${quote(stored.name)} and served as ${quote(other.name)} without a conversion webhook: ` +
+      difference;
+    const hint = `set spec.conversion to a webhook, or stop serving ${quote(other.name)}`;
     return [{ message, hint }];
   });
 }
@@ -230,7 +231,7 @@ function differenceOf(stored: CrdVersion, other: CrdVersion): string | undefined
   for (const [path, type] of before) {
     const found = after.get(path);
     if (found === undefined) {
-      if (!isKept(path, after)) return `${quote(other.name)} has no ${path}, so its readers never see that field`;
+      if (!isKept(path, after)) return `${quote(other.name)} has no ${path}, so its clients never see that field`;
     } else if (found !== type)
       return `${path} is ${type} in ${quote(stored.name)} and ${found} in ${quote(other.name)}`;
   }
@@ -290,7 +291,7 @@ function checkPrefix({ spec: { statusConditions, controller, document } }: Resol
   return [
     {
       ...STATUS_CONDITIONS.violation,
-      message: "conditionPrefix has no effect: the operator keeps no conditions",
+      message: "conditionPrefix requires statusConditions: managed: the operator writes no conditions",
       ...document.keyAt(["spec", "controller", "conditionPrefix"]),
       hint: "set statusConditions: managed, or remove conditionPrefix",
     },
@@ -315,11 +316,11 @@ function checkShared(controller: ResolvedController, others: readonly ResolvedCo
   return [
     {
       ...STATUS_CONDITIONS.violation,
-      message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} both keep the condition ${shared} in the status of each ${primary.kind}`,
+      message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} both write condition ${shared} to the status of every ${primary.kind}`,
       ...spec.document.valueAt(["spec", "statusConditions"]),
       hint:
         spec.controller.conditionPrefix === undefined
-          ? `set conditionPrefix of the controller, such as ${spec.name.split("-").map(upperFirst).join("")}`
+          ? `set spec.controller.conditionPrefix, for example to ${spec.name.split("-").map(upperFirst).join("")}`
           : "set another conditionPrefix",
     },
   ];
@@ -353,7 +354,7 @@ const checkKinds = checkOfController(({ spec: { statusConditions, document }, pr
       message: `${primary.kind} ${problem}`,
       ...document.valueAt(["spec", "statusConditions"]),
       hint:
-        "give its CRD status.conditions: a list of objects with type, status (one of True, False and Unknown), reason, message,\n" +
+        "add status.conditions to its CRD: a list of objects with type, status (one of True, False and Unknown), reason, message,\n" +
         "lastTransitionTime and observedGeneration, which has x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]",
     },
   ];
@@ -368,10 +369,10 @@ function problemOf({ schema, definitions, hasStatusSubresource }: ResourceModel)
   const list = resolveRef(conditions, definitions).schema;
   const items = ownSchema(list, "items");
   if (items === undefined || !takesStatusCondition(resolveRef(items, definitions).schema))
-    return "has status.conditions that cannot be those of metav1.Condition";
+    return "has status.conditions that do not match metav1.Condition";
   const keys = list["x-kubernetes-list-map-keys"];
   const isShared = list["x-kubernetes-list-type"] === "map" && Array.isArray(keys) && keys.join() === "type";
   return isShared
     ? undefined
-    : "has status.conditions that only one field manager can write, as the list has no x-kubernetes-list-type: map";
+    : "has status.conditions that only one field manager can write: the list has no x-kubernetes-list-type: map";
 }

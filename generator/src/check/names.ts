@@ -185,7 +185,7 @@ function suffixesOf(dependent: ResolvedDependent): string[] {
 function checkFunctions(source: ResolvedEventSource, { spec: { document } }: ResolvedController): Diagnostic[] {
   const [mapper, other] = functionsOf(source);
   if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
-  const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of ${quote(source.name)}`;
+  const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of event source ${quote(source.name)}`;
   return [{ ...COLLIDING_NAME.violation, message, ...document.valueAt(other.path) }];
 }
 
@@ -215,10 +215,11 @@ class Names {
   }
 
   #describe(name: string, user: string, other: { readonly name: string; readonly user: string }): string {
-    if (this.#what === "type") return `${user} needs another name: the type ${capital(name)} belongs to ${other.user}`;
+    if (this.#what === "type")
+      return `${user} needs another name: type ${capital(name)} is already used by ${other.user}`;
     if (this.#what === "controller")
       return `controller ${quote(name)} differs from ${quote(other.name)} only in case and separators`;
-    if (name === other.name) return `${user} needs another name: it belongs to ${other.user}`;
+    if (name === other.name) return `${user} needs another name: it is already used by ${other.user}`;
     return `${user} differs from ${other.user} only in case and separators`;
   }
 }
@@ -241,7 +242,7 @@ export const checkDuplicateController: Check = ({ controllers }) => {
       names.set(name, place);
       return [];
     }
-    const message = `controller ${quote(name)} is defined twice, first at ${formatPosition(first.position)}`;
+    const message = `controller ${quote(name)} is already defined at ${formatPosition(first.position)}`;
     return [{ ...DUPLICATE_CONTROLLER.violation, message, ...place }];
   });
 };
@@ -256,7 +257,7 @@ export const checkFormerName: Check = ({ controllers }) => {
       const fail = (message: string): Diagnostic[] => [
         { ...FORMER_NAME.violation, message, ...place, hint: `remove ${quote(former)} from formerNames` },
       ];
-      if (former === name) return fail(`${quote(former)} is the present name of the controller`);
+      if (former === name) return fail(`${quote(former)} is the current name of the controller`);
       if (present.has(former)) return fail(`${quote(former)} is the name of another controller`);
       const other = claimed.get(former);
       if (other === undefined) {
@@ -284,7 +285,7 @@ export const checkUnqualifiedFinalizer: Check = ({ controllers }) =>
     return checked.flatMap(({ name, path }): Diagnostic[] => {
       if (name.includes("/")) return [];
       const problem = primary.isCustom
-        ? "another operator may use and remove the same one"
+        ? "another operator may use the same name and remove it"
         : `the API server rejects it on ${primary.plural}, a built-in kind`;
       return [
         {
@@ -293,7 +294,7 @@ export const checkUnqualifiedFinalizer: Check = ({ controllers }) =>
           about: spec.name,
           message: `finalizer ${quote(name)} has no domain: ${problem}`,
           ...spec.document.valueAt(["spec", "controller", ...path]),
-          hint: "use a domain, a slash and a name, such as webpages.example.com/finalizer",
+          hint: "use a name with a domain, such as webpages.example.com/finalizer",
         },
       ];
     });
@@ -324,9 +325,9 @@ export const checkSharedFinalizer: Check = ({ controllers }) => {
     return [
       {
         ...SHARED_FINALIZER.violation,
-        message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} share the finalizer ${quote(finalizer)} on ${plural}: the first to remove it ends the cleanup of the other; first at ${place}`,
+        message: `controllers ${quote(spec.name)} and ${quote(other.spec.name)} (${place}) use the same finalizer ${quote(finalizer)}: the first to finish removes it before the other has cleaned up`,
         ...spec.document.valueAt(path),
-        hint: `in spec.controller state finalizer: ${domain}/${spec.name}`,
+        hint: `set spec.controller.finalizer, for example to ${domain}/${spec.name}`,
       },
     ];
   });

@@ -34,12 +34,12 @@ export const checkOwnerNamespace = checkOfController((controller) => {
     return [
       {
         ...OWNER_NAMESPACE.violation,
-        message: `a ${primary.kind} cannot own dependent ${quote(dependent.name)}: ${problem}`,
+        message: `dependent ${quote(dependent.name)} ${problem}`,
         ...spec.document.valueAt([
           ...dependent.path,
           dependent.spec.namespace === undefined ? "resource" : "namespace",
         ]),
-        hint: "state deletion: ordered, and the operator deletes it before the primary; or deletion: orphan, and it stays",
+        hint: "set deletion: ordered to have the operator delete it, or deletion: orphan to keep it",
       },
     ];
   });
@@ -47,14 +47,16 @@ export const checkOwnerNamespace = checkOfController((controller) => {
 
 function problemOf(
   { resource, spec }: ResolvedDependent,
-  { spec: { controller } }: ResolvedController,
+  { spec: { controller }, primary }: ResolvedController,
 ): string | undefined {
-  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
+  const cannot = `cannot be owned by a ${primary?.kind ?? "primary"}`;
+  if (resource?.scope === "Cluster")
+    return `${cannot}: ${resource.kind} is cluster-scoped, and its owners must be cluster-scoped too`;
   const { namespace } = spec;
   const { namespaces = [] } = controller;
   const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
   if (namespace === undefined || isOnlyOne) return undefined;
-  return `the dependent is in namespace ${quote(namespace)}, and the primary may be in another`;
+  return `in namespace ${quote(namespace)} ${cannot}: owner references cannot cross namespaces`;
 }
 
 /** Reports owner references to a primary in another cluster. The garbage collector there treats the owner as absent and deletes the dependent. */
@@ -64,9 +66,9 @@ export const checkOwnerCluster = checkOfController(({ spec: { document }, primar
     return [
       {
         ...OWNER_CLUSTER.violation,
-        message: `a ${primary?.kind ?? "primary"} cannot own dependent ${quote(name)}: the dependent is in cluster ${quote(cluster)}, where the primary does not exist`,
+        message: `dependent ${quote(name)} in cluster ${quote(cluster)} cannot be owned by a ${primary?.kind ?? "primary"}: owner references cannot cross clusters`,
         ...document.valueAt([...path, "deletion"]),
-        hint: "remove it, and the operator deletes the object before the primary; or state deletion: orphan, and it stays",
+        hint: "remove deletion to have the operator delete it, or set deletion: orphan to keep it",
       },
     ];
   }),
@@ -89,8 +91,8 @@ export const checkDependentNamespace = checkOfController(({ spec: { document }, 
     if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || spec.namespace !== undefined) return [];
     return fail(
       "resource",
-      `dependent ${quote(name)} needs a namespace: ${resource.kind} is namespaced, and the primary ${primary.kind} is cluster-scoped`,
-      "state namespace: with the name of the namespace",
+      `namespace is required for dependent ${quote(name)}: ${resource.kind} is namespaced, but the primary ${primary.kind} is cluster-scoped`,
+      "set namespace to the name of a namespace",
     );
   }),
 );
@@ -114,18 +116,18 @@ function checkNamespace(
     return [
       {
         ...REFERENCE.violation,
-        message: `${quote(name)} has no namespace: ${formatKind(resource)} is cluster-scoped`,
+        message: `ref of dependent ${quote(name)} has a namespace, but ${formatKind(resource)} is cluster-scoped`,
         ...document.keyAt([...path, "ref", "namespace"]),
-        hint: "remove it",
+        hint: "remove namespace",
       },
     ];
   if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || ref?.namespace !== undefined) return [];
   return [
     {
       ...REFERENCE.violation,
-      message: `${quote(name)} lacks a namespace: ${primary.kind} is cluster-scoped, and ${formatKind(resource)} is not`,
+      message: `ref.namespace is required for dependent ${quote(name)}: ${formatKind(resource)} is namespaced, but the primary ${primary.kind} is cluster-scoped`,
       ...document.keyAt([...path, "ref"]),
-      hint: "state it: ref: { name: …, namespace: primary.spec.namespace }",
+      hint: "add namespace, for example ref: { name: …, namespace: primary.spec.namespace }",
     },
   ];
 }
@@ -140,8 +142,10 @@ function checkConstants(
       return [];
     const found = typeof constant.value === "string" ? quote(constant.value) : String(constant.value);
     const place = document.valueAt([...path, "ref", part]);
-    const hint = "write an expression over primary, such as primary.spec.settings, or a text in quotes: \"'settings'\"";
-    return [{ ...REFERENCE.violation, message: `no object has the ${part} ${found}`, ...place, hint }];
+    const hint = "use an expression over primary, such as primary.spec.settings, or a string in quotes: \"'settings'\"";
+    return [
+      { ...REFERENCE.violation, message: `invalid value ${found}: no object can have this ${part}`, ...place, hint },
+    ];
   });
 }
 
@@ -167,9 +171,9 @@ export const checkSameObject = checkOfController(({ spec: { document }, dependen
     return [
       {
         ...SAME_OBJECT.violation,
-        message: `dependents ${quote(name)} and ${quote(other.name)} would write the same object: the ${kind} ${quote(objectName)}, first at ${place}`,
+        message: `dependents ${quote(name)} and ${quote(other.name)} (${place}) would write the same object: ${kind} ${quote(objectName)}`,
         ...document.valueAt([...path, "fieldSelector"]),
-        hint: "select another name, or make one dependent of the two",
+        hint: "select another name, or merge the two dependents",
       },
     ];
   });
@@ -210,8 +214,8 @@ export function foreignNamespace(
 ): Pick<Diagnostic, "severity" | "rule" | "message" | "hint"> {
   return {
     ...FOREIGN_NAMESPACE.violation,
-    message: `the ${primary} chooses the namespace in which the operator ${does} dependent ${quote(dependent)}: whoever may create one in their own namespace reaches into others`,
-    hint: "let the other namespace grant it, and check that in a condition, or accept the warning and give a reason",
+    message: `the ${primary} chooses the namespace in which the operator ${does} dependent ${quote(dependent)}: anyone who can create a ${primary} in one namespace reaches into others`,
+    hint: "check in a condition that the other namespace permits it, or accept the warning and give a reason",
   };
 }
 
@@ -273,7 +277,7 @@ const POWERS: readonly Power[] = [
   },
   {
     ...{ group: "", resources: ["nodes/proxy"], verbs: ["get", ...WRITE] },
-    threat: "run commands in every Pod of the cluster by way of the kubelets",
+    threat: "run commands in every Pod of the cluster through the kubelets",
   },
   {
     ...{ group: "", resources: ["serviceaccounts/token"], verbs: ["create"] },
@@ -334,7 +338,7 @@ function needsOfDependent(dependent: ResolvedDependent, controller: ResolvedCont
   if (spec.external?.state?.in === "secret" && holdsEverywhere(controller.spec.controller.namespaces))
     return threatsOf([""], ["secrets"], READ).map((threat) => ({
       ...{ threat, plural: "secrets", path: ["external", "state"], member: dependent, label },
-      advice: "set controller.namespaces, or keep the ids in ConfigMaps",
+      advice: "set controller.namespaces, or store the ids in ConfigMaps",
     }));
   // A shared event source is reported itself. Rights in another cluster are granted there.
   if (resource === undefined || spec.cluster !== undefined) return [];
@@ -350,8 +354,8 @@ function needsOfDependent(dependent: ResolvedDependent, controller: ResolvedCont
   ];
   const advice =
     resource.scope === "Cluster"
-      ? `let the installation create the ${resource.kind} instead`
-      : "set controller.namespaces, or the namespace of the dependent";
+      ? `create the ${resource.kind} during installation instead`
+      : "set controller.namespaces, or namespace of the dependent";
   return threatsOf([resource.group], [resource.plural], verbs).map((threat) => ({
     ...{ threat, plural: resource.plural, path: ["resource"], member: dependent, label, advice },
   }));
@@ -378,7 +382,7 @@ function checkExtra(rule: ExtraRuleSpec, index: number, controller: ResolvedCont
   const [found] = holdsEverywhere(own) ? threatsOf(apiGroups, resources, verbs) : [];
   const threat = verb === undefined ? (found && isAll ? "do anything in the cluster" : found) : POWERFUL_VERBS[verb];
   if (threat === undefined) return [];
-  const what = verb === undefined ? "holds in the whole cluster" : `has the verb ${quote(verb)}`;
+  const what = verb === undefined ? "applies to the whole cluster" : `has the verb ${quote(verb)}`;
   const path = ["spec", "rbac", "extra", index];
   return [
     warningOf(`rule ${index + 1} of rbac.extra ${what}`, threat, {

@@ -15,8 +15,8 @@ export const BUILTIN_CONDITION = defineRule({
   severity: "error",
   page: {
     meaning:
-      "A condition of the runtime, such as `ready`, is stated where the runtime cannot ask it, or for an external dependent.",
-    remedy: "Use one of the conditions that the message names, or write `when:` or `function:`.",
+      "A condition of the runtime, such as `ready`, is used where the runtime cannot evaluate it, or for an external dependent.",
+    remedy: "Use one of the conditions that the message names, or `when:` or `function:`.",
     example: "builtin-condition",
   },
 });
@@ -25,7 +25,7 @@ export const CACHE_PATH = defineRule({
   id: "cache-path",
   severity: "error",
   page: {
-    meaning: "A path that an event source keeps does not exist in the schema of its kind.",
+    meaning: "A path in the cache of an event source is not in the schema of its kind.",
     remedy: "Correct the path under `cache`.",
     example: "cache-path",
   },
@@ -37,9 +37,9 @@ export const CLEANUP_INPUT = defineRule({
   acceptedBy: ["dependent"],
   page: {
     meaning:
-      "Code that deletes a dependent may read an object that is gone by then. Foreground deletion of the primary (Argo CD's default) and deletion of the namespace delete garbage-collected objects, and those of others, before the operator has cleaned up.",
+      "Code that deletes a dependent may read an object that is already deleted. Foreground deletion of the primary (Argo CD's default) and deletion of the namespace delete garbage-collected objects, and objects of other clients, before the operator has cleaned up.",
     remedy:
-      "Add `heldForCleanup: true` to the dependent whose object is needed: a finalizer keeps it. If the code does not need the object, accept the warning with a reason.",
+      "Add `heldForCleanup: true` to the dependent whose object is needed: a finalizer keeps it. If the code does not need the object, accept the warning and give a reason.",
     example: "warning-cleanup-input",
   },
 });
@@ -70,7 +70,7 @@ export const CONDITIONAL_DEPENDENCY = defineRule({
   acceptedBy: ["dependent"],
   page: {
     meaning:
-      "A dependent requires another one that some primaries do not want: its condition does not hold, or its `ref` is undefined. Then the operator deletes the dependent.",
+      "A dependent requires another one that is inactive for some primaries: its condition is false, or its `ref` is undefined. The operator then deletes the dependent.",
     remedy: "Make the edge optional: `{ name: settings, optional: true }`, or give both the same condition.",
     example: "warning-conditional-dependency",
   },
@@ -81,7 +81,7 @@ export const CONSTANT_CONDITION = defineRule({
   severity: "warning",
   acceptedBy: ["dependent"],
   page: {
-    meaning: "A condition has always the same value, or no effect.",
+    meaning: "A condition is always true or always false, or has no effect.",
     remedy: "Correct the condition, or remove it.",
     example: "warning-constant-condition",
   },
@@ -91,8 +91,8 @@ export const DELETION_ORDER = defineRule({
   id: "deletion-order",
   severity: "error",
   page: {
-    meaning: "The garbage collector deletes in no order, and this order needs one.",
-    remedy: "State `deletion: ordered` for the dependent, or remove the edge.",
+    meaning: "The garbage collector deletes objects in no particular order, and the workflow requires an order.",
+    remedy: "Set `deletion: ordered` on the dependent, or remove the dependency.",
     example: "deletion-order",
   },
 });
@@ -101,8 +101,8 @@ export const DEPENDENCY_CYCLE = defineRule({
   id: "dependency-cycle",
   severity: "error",
   page: {
-    meaning: "Dependents depend on each other in a circle, so none can be the first.",
-    remedy: "Remove one of the edges that the message lists.",
+    meaning: "Dependents depend on each other in a cycle, so none can be reconciled first.",
+    remedy: "Remove one of the dependencies that the message lists.",
     example: "dependency-cycle",
   },
 });
@@ -111,8 +111,8 @@ export const DEPENDENT_NAMESPACE = defineRule({
   id: "dependent-namespace",
   severity: "error",
   page: {
-    meaning: "The objects of a dependent would have no namespace, or one that nobody watches.",
-    remedy: "State `namespace` of the dependent, or add it to `controller.namespaces`.",
+    meaning: "The objects of a dependent would have no namespace, or one that the controller does not watch.",
+    remedy: "Set `namespace` of the dependent, or add the namespace to `controller.namespaces`.",
     example: "dependent-namespace",
   },
 });
@@ -121,7 +121,7 @@ export const DEPENDENT_OPTION = defineRule({
   id: "dependent-option",
   severity: "error",
   page: {
-    meaning: "Two options of a dependent have no effect together.",
+    meaning: "Two options of a dependent exclude each other.",
     remedy: "Remove one of the options that the message names.",
     example: "dependent-option",
   },
@@ -131,8 +131,8 @@ export const DEPENDENT_SOURCE = defineRule({
   id: "dependent-source",
   severity: "error",
   page: {
-    meaning: "A dependent names an event source that does not know its objects, or a read-only dependent names none.",
-    remedy: "Name an event source of the same kind.",
+    meaning: "A dependent uses an event source that does not watch its objects, or a read-only dependent uses none.",
+    remedy: "Use an event source of the same kind.",
     example: "dependent-source",
   },
 });
@@ -141,7 +141,7 @@ export const DUPLICATE_CONTROLLER = defineRule({
   id: "duplicate-controller",
   severity: "error",
   page: {
-    meaning: "Two specs have controllers of one name.",
+    meaning: "Two specs define controllers with the same name.",
     remedy: "Rename one of the controllers.",
     example: "duplicate-controller",
   },
@@ -161,8 +161,8 @@ export const EXTERNAL_STATE = defineRule({
   id: "external-state",
   severity: "error",
   page: {
-    meaning: "The place in which a dependent keeps an id cannot hold it.",
-    remedy: "Name a field of the schema, or keep the id in a ConfigMap, a Secret or a resource.",
+    meaning: "The id of an external resource cannot be stored where the spec says.",
+    remedy: "Use a field of the schema, or store the id in a ConfigMap, a Secret or a resource.",
     example: "external-state",
   },
 });
@@ -171,7 +171,7 @@ export const FIELD_SELECTOR = defineRule({
   id: "field-selector",
   severity: "error",
   page: {
-    meaning: "A field selector is malformed, or selects by a field that the API server does not select by.",
+    meaning: "A field selector is malformed, or uses a field that the API server cannot select by.",
     remedy: "Use metadata.name, metadata.namespace or one of `selectableFields` of the CRD.",
     example: "field-selector",
   },
@@ -183,9 +183,9 @@ export const FOREIGN_NAMESPACE = defineRule({
   acceptedBy: ["dependent"],
   page: {
     meaning:
-      "The primary chooses the namespace of a reference or of an object that the operator writes. Whoever may create such a primary in their own namespace uses the rights of the operator in another one, for example to read a Secret there.",
+      "The primary chooses the namespace of a reference or of an object that the operator writes. Anyone who can create such a primary in one namespace uses the permissions of the operator in another, for example to read a Secret there.",
     remedy:
-      "Let the other namespace grant it, by an annotation of the object or a ReferenceGrant, and check that in a condition. Or stay in the namespace of the primary. If every author of a primary may reach all namespaces anyway, accept the warning with a reason. See runtime/docs/tenants.md.",
+      "Require permission from the other namespace, as an annotation of the object or a ReferenceGrant, and check it in a condition. Or use the namespace of the primary. If everyone who creates primaries has access to all namespaces anyway, accept the warning and give a reason. See runtime/docs/tenants.md.",
     example: "warning-foreign-namespace",
   },
 });
@@ -195,7 +195,7 @@ export const FORMER_NAME = defineRule({
   severity: "error",
   page: {
     meaning:
-      "`formerNames` of a controller lists a name that is in use: its own, that of another controller, or a former name of another controller. Two controllers would treat the same objects as their own.",
+      "`formerNames` of a controller lists a name that is in use: its own, that of another controller, or a former name of another controller. Two controllers would claim the same objects.",
     remedy: "Remove the name from `formerNames` of one of the controllers.",
     example: "former-name",
   },
@@ -207,9 +207,9 @@ export const IMMUTABLE_KIND = defineRule({
   acceptedBy: ["dependent"],
   page: {
     meaning:
-      "The operator updates an object of a kind that cannot be changed, such as a Job, whose template is immutable: a new version of the operator fails for each object that exists. Or `onImmutable: recreate` would delete an object that owns data.",
+      "The operator updates objects of a kind that is mostly immutable, such as a Job with its template: a new version of the operator fails for every existing object. Or `onImmutable: recreate` would delete an object that holds data.",
     remedy:
-      "Set `mode: once` to run it once for each primary, `mode: createOnly` to leave what exists as it is, `onImmutable: recreate` to delete it and create it again, or `onImmutable: fail` if errors are what you want. Remove `onImmutable: recreate` from kinds whose deletion loses data.",
+      "Set `mode: once` to run it once for each primary, `mode: createOnly` to leave existing objects as they are, `onImmutable: recreate` to delete it and create it again, or `onImmutable: fail` to get errors. Remove `onImmutable: recreate` from kinds whose deletion loses data.",
     example: "warning-immutable-kind",
   },
 });
@@ -218,8 +218,8 @@ export const ITEM_DEPENDENCY = defineRule({
   id: "item-dependency",
   severity: "error",
   page: {
-    meaning: "`itemsDependOn` is about items, and one of the two dependents has none.",
-    remedy: "Make both dependents `bulk`, or use `dependsOn`.",
+    meaning: "`itemsDependOn` requires bulk dependents, and one of the two is not one.",
+    remedy: "Set `bulk: true` on both dependents, or use `dependsOn`.",
     example: "item-dependency",
   },
 });
@@ -229,7 +229,7 @@ export const LABEL_SELECTOR = defineRule({
   severity: "error",
   page: {
     meaning: "A label selector is malformed.",
-    remedy: "Write it as kubectl takes it: `app=web,tier notin (test)`.",
+    remedy: "Use the syntax of kubectl: `app=web,tier notin (test)`.",
     example: "label-selector",
   },
 });
@@ -238,8 +238,8 @@ export const MAPPING_SCOPE = defineRule({
   id: "mapping-scope",
   severity: "error",
   page: {
-    meaning: "The mapping of an event source could never lead to a primary.",
-    remedy: "Use a mapping that names the namespace of the primary.",
+    meaning: "The mapping of an event source can never find a primary.",
+    remedy: "Use a mapping that includes the namespace of the primary.",
     example: "mapping-scope",
   },
 });
@@ -248,8 +248,8 @@ export const OWNER_CLUSTER = defineRule({
   id: "owner-cluster",
   severity: "error",
   page: {
-    meaning: "An object in another cluster cannot have the primary as its owner.",
-    remedy: "State `deletion: ordered`: then the operator deletes the dependent, not the garbage collector.",
+    meaning: "An object in another cluster cannot be owned by the primary: owner references cannot cross clusters.",
+    remedy: "Set `deletion: ordered` to have the operator delete the dependent, not the garbage collector.",
     example: "owner-cluster",
   },
 });
@@ -258,8 +258,9 @@ export const OWNER_NAMESPACE = defineRule({
   id: "owner-namespace",
   severity: "error",
   page: {
-    meaning: "No owner reference leads out of a namespace, so the garbage collector would not find the primary.",
-    remedy: "State `deletion: ordered`: then the operator deletes the dependent, not the garbage collector.",
+    meaning:
+      "An object in another namespace cannot be owned by the primary: owner references cannot cross namespaces, and the garbage collector would treat the owner as deleted.",
+    remedy: "Set `deletion: ordered` to have the operator delete the dependent, not the garbage collector.",
     example: "owner-namespace",
   },
 });
@@ -268,8 +269,10 @@ export const MOVED_DEPENDENT = defineRule({
   id: "moved-dependent",
   severity: "error",
   page: {
-    meaning: "An entry of `moved` names no dependent, or one whose objects are of another kind or in another place.",
-    remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
+    meaning:
+      "An entry of `moved` refers to no dependent, or to one whose objects have another kind, cluster, namespace or selector.",
+    remedy:
+      "Correct the names. `moved` can change only the name: list a dependent that now has another kind under `removed`.",
     example: "moved-dependent",
   },
 });
@@ -280,9 +283,9 @@ export const POWERFUL_RIGHT = defineRule({
   acceptedBy: ["dependent", "eventSource", "extraRule"],
   page: {
     meaning:
-      "The operator needs a right with which whoever steals its token controls more than its own objects: all Secrets, roles, webhooks, certificates, or commands in Pods.",
+      "The operator needs a permission that gives anyone who steals its token control over more than its own objects: all Secrets, roles, webhooks, certificates, or commands in Pods.",
     remedy:
-      "Narrow it: `controller.namespaces`, `namespace` of a dependent, `namespaces` or a `fieldSelector` with `metadata.name` of an event source, `resourceNames` of a rule. If the operator cannot do without, accept the warning with a reason, and guard its namespace like those of the control plane.",
+      "Narrow the permission: `controller.namespaces`, `namespace` of a dependent, `namespaces` or a `fieldSelector` with `metadata.name` of an event source, `resourceNames` of a rule. If the operator needs it, accept the warning and give a reason, and protect its namespace like those of the control plane.",
     example: "warning-powerful-right",
   },
 });
@@ -293,7 +296,7 @@ export const REFERENCE = defineRule({
   page: {
     meaning: "No object of the kind can have the name or the namespace in `ref`.",
     remedy:
-      "Write an expression over `primary`, such as `primary.spec.settings`. A constant needs quotes of its own: `\"'settings'\"`.",
+      "Use an expression over `primary`, such as `primary.spec.settings`. A constant needs its own quotes: `\"'settings'\"`.",
     example: "reference",
   },
 });
@@ -302,8 +305,8 @@ export const RELEASED_FIELD = defineRule({
   id: "released-field",
   severity: "error",
   page: {
-    meaning: "`released` names a field that the kind does not have, so nothing would be handed over.",
-    remedy: "Name a field such as `spec.replicas`. An item of a list has no path of its own.",
+    meaning: "`released` lists a field that the kind does not have.",
+    remedy: "Use a field such as `spec.replicas`. An item of a list has no path.",
     example: "released-field",
   },
 });
@@ -313,9 +316,9 @@ export const REMOVED_DEPENDENT = defineRule({
   severity: "varies",
   page: {
     meaning:
-      "A dependent is listed as removed and is in use, or neither the operator nor the garbage collector can delete its resources.",
+      "A dependent is listed under `removed` but still in use, or neither the operator nor the garbage collector can delete its resources.",
     remedy:
-      "Remove it from `removed`, or from `dependents`. Leave external resources with `deletion: orphan`. Delete objects without an owner reference with `deletion: ordered`.",
+      "Remove it from `removed`, or from `dependents`. For external resources, set `deletion: orphan`. For objects without an owner reference, set `deletion: ordered` or `deletion: orphan`.",
     example: "removed-dependent",
   },
 });
@@ -324,7 +327,7 @@ export const RESERVED_NAME = defineRule({
   id: "reserved-name",
   severity: "error",
   page: {
-    meaning: "A name has a meaning of its own in generated code.",
+    meaning: "A name is reserved in generated code.",
     remedy: "Choose another name.",
     example: "reserved-name",
   },
@@ -334,7 +337,7 @@ export const SAME_OBJECT = defineRule({
   id: "same-object",
   severity: "error",
   page: {
-    meaning: "Two dependents would write one object.",
+    meaning: "Two dependents would write the same object.",
     remedy: "Give the objects different names, or make one dependent `bulk`.",
     example: "same-object",
   },
@@ -346,7 +349,7 @@ export const UNQUALIFIED_FINALIZER = defineRule({
   acceptedBy: ["controller"],
   page: {
     meaning:
-      "A finalizer has no domain. The API server refuses that for built-in kinds; for custom resources another operator may use the same name.",
+      "A finalizer has no domain. The API server rejects that for built-in kinds; for custom resources another operator may use the same name.",
     remedy: "Use a finalizer with a domain and a slash, and list the old one in `formerFinalizers`.",
     example: "unqualified-finalizer",
   },
@@ -356,7 +359,7 @@ export const CLEANUP_POLICY = defineRule({
   id: "cleanup-policy",
   severity: "error",
   page: {
-    meaning: "A dependent needs the finalizer of its primary, which `cleanupPolicy: sweep` does without.",
+    meaning: "A dependent requires a finalizer on its primary, and `cleanupPolicy: sweep` sets none.",
     remedy: "Remove `cleanupPolicy: sweep`, or what needs the finalizer.",
     example: "cleanup-policy",
   },
@@ -366,8 +369,8 @@ export const SHARED_FINALIZER = defineRule({
   id: "shared-finalizer",
   severity: "error",
   page: {
-    meaning: "Two controllers of one kind have the same finalizer. The first to finish would remove it for both.",
-    remedy: "Give each controller a `finalizer` of its own.",
+    meaning: "Two controllers of the same kind use the same finalizer. The first to finish would remove it for both.",
+    remedy: "Set a different `finalizer` for each controller.",
     example: "shared-finalizer",
   },
 });
@@ -377,7 +380,7 @@ export const STATUS_CONDITIONS = defineRule({
   severity: "error",
   page: {
     meaning: "The primary has no `status.conditions` that the runtime can write.",
-    remedy: "Give the CRD a list of `metav1.Condition`, with `type` as its map key.",
+    remedy: "Add a list of `metav1.Condition` to the CRD, with `type` as its map key.",
     example: "status-conditions",
   },
 });
@@ -389,7 +392,7 @@ export const UNCONVERTED_VERSION = defineRule({
   page: {
     meaning:
       "A CRD serves a version whose fields differ from those of the stored version, and no webhook converts them.",
-    remedy: "State spec.conversion with a webhook, or stop serving the version.",
+    remedy: "Set `spec.conversion` to a webhook, or stop serving the version.",
     example: "warning-unconverted-version",
   },
 });
@@ -399,7 +402,7 @@ export const UNHANDLED_RENAME = defineRule({
   severity: "error",
   page: {
     meaning:
-      "A controller of the last generation is gone, and a new one has the same primary. If it was renamed, the new one does not find what was written under the old name: objects carry the name in a label, ids of external resources are stored under it, and it is the field manager. External resources would be created again.",
+      "A controller of the last generation was removed, and a new one has the same primary. If it was renamed, the new one does not find what was written under the old name: it is in a label of the objects, ids of external resources are stored under it, and it is the field manager. External resources would be created again.",
     remedy:
       "List the old name under `formerNames` of `spec.controller`, as the message shows it. If the old controller was never deployed, or its objects can stay, run `gen-operator generate --forget OLD_NAME` once.",
     example: "unhandled-rename",
@@ -410,8 +413,8 @@ export const UNKNOWN_DEPENDENT = defineRule({
   id: "unknown-dependent",
   severity: "error",
   page: {
-    meaning: "The controller has no dependent of the name.",
-    remedy: "Correct the name. The message proposes the nearest one.",
+    meaning: "The spec has no dependent of that name.",
+    remedy: "Correct the name. The message suggests the closest one.",
     example: "unknown-dependent",
   },
 });
@@ -421,7 +424,7 @@ export const UNKNOWN_VERSION = defineRule({
   severity: "error",
   page: {
     meaning: "The CRD has no such version.",
-    remedy: "Write one of the versions that the message lists.",
+    remedy: "Use one of the versions that the message lists.",
     example: "version-not-found",
   },
 });
@@ -441,8 +444,8 @@ export const UNSTATED_REMOVAL = defineRule({
   severity: "error",
   page: {
     meaning:
-      "A dependent of the last generation left the spec, or does not see its old objects any more: it has another kind, cluster, namespace or selector. Nothing says what becomes of these objects.",
-    remedy: "Paste one of the entries of the message: `removed`, or `moved` for a dependent that has another name now.",
+      "A dependent of the last generation was removed from the spec, or no longer finds its previous objects because its kind, cluster, namespace or selector changed. The spec does not say what happens to these objects.",
+    remedy: "Add one of the entries of the message to the spec: `removed`, or `moved` for a renamed dependent.",
     example: "unstated-removal",
   },
 });
@@ -471,9 +474,9 @@ export const WHEN_NAME = defineRule({
   id: "when-name",
   severity: "error",
   page: {
-    meaning: "A condition uses `live` or `item` where there is none.",
+    meaning: "A condition uses `live` or `item` where it is not available.",
     remedy:
-      "Follow the hint. `item` is the key of an item of a bulk dependent; only its postconditions are asked for each item.",
+      "Follow the hint. `item` is the key of an item of a bulk dependent; only its postconditions are evaluated for each item.",
     example: "when-name",
   },
 });
@@ -483,7 +486,7 @@ export const WHEN_SYNTAX = defineRule({
   severity: "error",
   page: {
     meaning: "A `when:` is not a single TypeScript expression.",
-    remedy: "Write one expression over the names that the message lists, without statements.",
+    remedy: "Use a single expression without statements.",
     example: "when-syntax",
   },
 });

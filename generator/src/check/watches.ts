@@ -23,10 +23,10 @@ function checkLabelTerms(selector = "", path: YamlPath, { spec: { document } }: 
   return findWrongRequirements(selector).map(({ text, offset }): Diagnostic => {
     return {
       ...LABEL_SELECTOR.violation,
-      message: `${quote(text.trim())} is no requirement of a label selector`,
+      message: `invalid label selector requirement ${quote(text.trim())}`,
       ...document.valueAt(path),
       position: document.characterAt(path, offset + (text.length - text.trimStart().length)),
-      hint: "write requirements such as app=web, tier!=cache, zone in (a, b), zone notin (c), app or !app",
+      hint: "use requirements such as app=web, tier!=cache, zone in (a, b), zone notin (c), app or !app",
     };
   });
 }
@@ -70,8 +70,8 @@ function checkFieldTerms(
     const term = TERM.exec(text);
     if (term === null)
       return fail(
-        `${quote(text)} is no term of a field selector`,
-        "write terms such as metadata.name=main, status.phase!=Running",
+        `invalid field selector term ${quote(text)}`,
+        "use terms such as metadata.name=main, status.phase!=Running",
       );
     const field = term[1] ?? "";
     // The selectable fields of a kind without a schema are unknown.
@@ -87,8 +87,8 @@ function checkFieldTerms(
 const TERM = /^([^=!,\\]+?)(?:==?|!=)((?:[^=,\\]|\\[=,\\])*)$/;
 
 function hintFor(field: string, { selectableFields, isCustom }: ResourceModel): string {
-  const listed = `it can select them by ${selectableFields.join(", ")}`;
-  const advice = isCustom ? "; list others under selectableFields of the version in its CRD" : "";
+  const listed = `use one of ${selectableFields.join(", ")}`;
+  const advice = isCustom ? ", or add the field to selectableFields of the version in its CRD" : "";
   return didYouMean(field, selectableFields)?.hint ?? listed + advice;
 }
 
@@ -107,22 +107,22 @@ export const checkMappingScope = checkOfController(({ spec: { document }, primar
     if (primary?.scope !== "Namespaced" || resource?.scope !== "Cluster") return [];
     const { mapping = "ownerReference", primaryToSecondary } = spec;
     if (spec.mapping === undefined && primaryToSecondary !== undefined) return [];
-    const scopes = `${resource.kind} is cluster-scoped, and the primary ${primary.kind} is namespaced`;
+    const scopes = `${resource.kind} is cluster-scoped, but the primary ${primary.kind} is namespaced`;
     const fail = (message: string, field: string, hint: string): Diagnostic[] => [
       { ...MAPPING_SCOPE.violation, message, ...document.valueAt([...path, field]), hint },
     ];
     if (mapping === "ownerReference")
       return fail(
-        `owner references cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
+        `owner references cannot map event source ${quote(name)} to primaries: ${scopes}`,
         spec.mapping === undefined ? "resource" : "mapping",
-        "state mapping: with label, annotation or function, or primaryToSecondary: with a function",
+        "set mapping to a label, annotation or function, or primaryToSecondary to a function",
       );
     const keys = mapping.label ?? mapping.annotation;
     if (keys === undefined || keys.namespace !== undefined) return [];
     return fail(
-      `a name alone cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
+      `a name alone cannot map event source ${quote(name)} to primaries: ${scopes}`,
       "mapping",
-      "state namespace: with the key that holds the namespace of the primary",
+      "set namespace in the mapping to the key that holds the namespace of the primary",
     );
   }),
 );
@@ -177,7 +177,7 @@ export const checkCachePath = checkOfController(({ spec: { document }, eventSour
       const listed = candidates.length > 0 ? { hint: `known fields: ${candidates.join(", ")}` } : {};
       const what =
         found.reason === "whole"
-          ? `the cache keeps ${quote(before.join("."))} as a whole or not at all`
+          ? `invalid path ${quote(text)}: lists and maps can only be cached as a whole`
           : `${resource.kind} has no field ${quote(text)}`;
       return [
         {
@@ -185,7 +185,7 @@ export const checkCachePath = checkOfController(({ spec: { document }, eventSour
           message: what,
           ...document.valueAt([...path, "cache", "paths", index]),
           ...(found.reason === "whole"
-            ? { hint: `state ${quote(before.join("."))}: what is inside a list or a map has no path of its own` }
+            ? { hint: `use ${quote(before.join("."))}` }
             : (didYouMean(text, candidates) ?? listed)),
         },
       ];
@@ -200,8 +200,8 @@ export function wideSourceNotes({ controllers }: Pick<ProjectModel, "controllers
       .filter((source): source is InformerModel => source.kind === "informer" && isWide(source))
       .map(({ name: source, resource: { kind } }) => {
         const narrowed =
-          "set labelSelector, fieldSelector or cache; gen-operator suggest caches finds out what your code reads";
-        return `controller ${quote(name)} keeps every ${kind} that event source ${quote(source)} may see, whole: ${narrowed}`;
+          "set labelSelector, fieldSelector or cache; run gen-operator suggest caches to see what your code reads";
+        return `event source ${quote(source)} of controller ${quote(name)} caches every ${kind} in full: ${narrowed}`;
       }),
   );
 }

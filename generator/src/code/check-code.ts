@@ -111,7 +111,7 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
           message: `dependent ${quote(dependent.name)} reads ${quote(other.name)} without depending on it, so ${quote(other.name)} may be missing or outdated`,
           position,
           about: `${controller.name}/${dependent.name}`,
-          hint: `in ${controller.specFile} give ${quote(dependent.name)}: ${dependsOnWith(other, dependent, dependents)}`,
+          hint: `in ${controller.specFile}, set on ${quote(dependent.name)}: ${dependsOnWith(other, dependent, dependents)}`,
         },
       ];
     });
@@ -174,7 +174,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
     return [
       {
         ...UNREAD_DETAIL.violation,
-        message: `no code reads the detail that condition ${quote(name)} returns`,
+        message: `the detail that condition ${quote(name)} returns is never read`,
         about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
         hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,
@@ -196,7 +196,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
       return [
         {
           ...CONSTANT_CONDITION.violation,
-          message: `the condition never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
+          message: `the condition is never true, so ${NEVER[kind as ConditionName](quote(name))}`,
           about: `${controller.name}/${name}`,
           position: program.positionOf(result),
         },
@@ -216,7 +216,7 @@ function checkInvocation({ controller, folder, program }: Code): Diagnostic[] {
   return [
     {
       ...UNINVOKED_WORKFLOW.violation,
-      message: `the reconciler of the controller ${quote(controller.name)} never runs the workflow, and with invocation: explicit nothing else does`,
+      message: `the reconciler of controller ${quote(controller.name)} never runs the workflow, and with invocation: explicit only the reconciler runs it`,
       position: program.positionOf(reconciler),
       hint: `call context.workflow.reconcile(), or remove invocation from ${controller.specFile}`,
     },
@@ -273,8 +273,8 @@ function inputAt([metadata, member, key]: readonly string[]): string {
 
 function noteOf({ name, primary }: ControllerModel, position: SourcePosition): string {
   return (
-    `controller ${quote(name)} reconciles after a change of any label or annotation of a ${primary.kind}: ${formatPosition(position)} hands on the ` +
-    "whole primary or its metadata, where what is read of it cannot be followed; hand on the fields that are needed to count these alone"
+    `controller ${quote(name)} reconciles on changes of any label or annotation of a ${primary.kind}: ${formatPosition(position)} passes on the ` +
+    "whole primary or its metadata, and the reads of it cannot be determined; pass on only the fields that are needed"
   );
 }
 
@@ -361,13 +361,13 @@ function checkFile({ path, text }: UserFile, { name, type, owner, members }: Stu
       ...STUB_CONSTANT.violation,
       message:
         first === undefined
-          ? `the file does not export ${quote(name)}, the constant with the functions of the ${owner}`
-          : `the functions of the ${owner} are exported one by one; they have to be one constant, ${quote(name)}`,
+          ? `the file must export the constant ${quote(name)} with the functions of ${owner}`
+          : `the functions of ${owner} are exported one by one: must be members of one constant ${quote(name)}`,
       position: positionAfter(path, text.slice(0, offsets.length === 0 ? 0 : Math.min(...offsets))),
       hint:
         first === undefined
-          ? `write: ${constant}`
-          : `take away their "export", give them types such as ${type}["${first}"], and add: ${constant}`,
+          ? `add: ${constant}`
+          : `remove their "export", give them types such as ${type}["${first}"], and add: ${constant}`,
     },
   ];
 }

@@ -257,8 +257,8 @@ function promiseDiagnostic(
     position,
     ...(about === undefined ? {} : { about }),
     hint: isList
-      ? "await Promise.all of them, return that, or add void in front if they may end later"
-      : "await it, return it, or add void in front if it may end later",
+      ? "await Promise.all of them, return that, or add void in front if they may settle later"
+      : "await it, return it, or add void in front if it may settle later",
   };
 }
 

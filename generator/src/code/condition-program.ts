@@ -117,7 +117,7 @@ const MISSING_ENVIRONMENT: ReadonlySet<number> = new Set([2580, 2581, 2582, 2583
 function messageOf({ code, messageText }: ts.Diagnostic): string {
   const message = compiler.flattenDiagnosticMessageText(messageText, "\n");
   if (!MISSING_ENVIRONMENT.has(code)) return message;
-  return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition sees primary, secondary, context, live, item and the language itself.`;
+  return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition can use primary, secondary, context, live, item and the built-ins of JavaScript.`;
 }
 
 function expressionIn(source: ts.SourceFile, { start, end }: TextRange): ts.Expression {
@@ -141,7 +141,7 @@ function checkResult(expression: ts.Expression, checker: ts.TypeChecker): Progra
   const text = checker.typeToString(result);
   const isMissing = (result.flags & compiler.TypeFlags.Any) !== 0;
   const advice = isMissing ? "give it a type, for example with a comparison" : adviceFor(result, checker);
-  return [{ message: `a condition must be true or false, and this is of type '${text}'; ${advice}`, start }];
+  return [{ message: `a condition must be a boolean, found type '${text}'; ${advice}`, start }];
 }
 
 /** Checks that the type of an expression is string or undefined. */
@@ -152,8 +152,8 @@ function checkName(expression: ts.Expression, checker: ts.TypeChecker): ProgramP
     (part.flags & compiler.TypeFlags.Undefined) !== 0 || checker.isTypeAssignableTo(part, checker.getStringType());
   if (!isAny && (type.isUnion() ? type.types : [type]).every(isText)) return [];
   const found = checker.typeToString(type);
-  const advice = isAny ? "give it a type, for example with `${…}`" : "write another expression";
-  const message = `a name must be a text, or undefined for none, and this is of type '${found}'; ${advice}`;
+  const advice = isAny ? "give it a type, for example with `${…}`" : "use another expression";
+  const message = `a name must be a string or undefined, found type '${found}'; ${advice}`;
   return [{ message, start: expression.getStart() }];
 }
 
@@ -167,7 +167,7 @@ function checkValue(expression: ts.Expression, checker: ts.TypeChecker): Program
     scalars.some((scalar) => checker.isTypeAssignableTo(part, scalar));
   if (!isAny && (type.isUnion() ? type.types : [type]).every(isScalar)) return [];
   const found = checker.typeToString(type);
-  const message = `again must be a text, a number, true, false or undefined, and this is of type '${found}'; use one field`;
+  const message = `again must be a string, a number, a boolean or undefined, found type '${found}'; use a single field`;
   return [{ message, start: expression.getStart() }];
 }
 

@@ -27,19 +27,19 @@ export function checkMissingStubs(
   return files.filter(isMissing).map(({ path }): Diagnostic => {
     const controller = explicit.get(path);
     const write = moved.has(path)
-      ? "gen-operator generate moves your code there"
-      : `gen-operator generate writes a stub of ${path}`;
+      ? "run gen-operator generate to move your code there"
+      : `run gen-operator generate to write a stub of ${path}`;
     if (controller === undefined)
       return {
         ...MISSING_STUB.violation,
-        message: `generated code imports ${path}, and there is no such file`,
+        message: `file ${path} not found: generated code imports it`,
         hint: write,
       };
     return {
       ...MISSING_RECONCILER.violation,
-      message: `nothing runs the workflow of the controller ${quote(controller.name)}: with invocation: explicit its reconciler does, and there is no ${path}`,
+      message: `nothing runs the workflow of controller ${quote(controller.name)}: invocation: explicit requires a reconciler, and ${path} is not found`,
       ...locate(controller, ["spec", "workflow", "invocation"]),
-      hint: `${write}; without invocation: explicit the operator runs the workflow itself`,
+      hint: `${write}, or remove invocation: explicit to have the operator run the workflow`,
     };
   });
 }

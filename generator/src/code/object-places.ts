@@ -69,9 +69,9 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
     return [
       {
         ...SAME_OBJECT.violation,
-        message: `dependents ${quote(dependent.name)} and ${quote(other.dependent.name)} would write the same object: the ${object}, first at ${place}`,
+        message: `dependents ${quote(dependent.name)} and ${quote(other.dependent.name)} (${place}) would write the same object: ${object}`,
         position: code.program.positionOf(name.node),
-        hint: "give it another name, or make one dependent of the two",
+        hint: "use another name, or merge the two dependents",
       },
     ];
   });
@@ -110,9 +110,9 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
     return [
       {
         ...OWNER_NAMESPACE.violation,
-        message: `${quote(name)} cannot be owned by a ${primary.kind}: it is in the namespace ${quote(text)}, and the primary may be in another`,
+        message: `dependent ${quote(name)} in namespace ${quote(text)} cannot be owned by a ${primary.kind}: owner references cannot cross namespaces`,
         position,
-        hint: "state deletion: ordered in the spec, and the operator deletes it before the primary; or deletion: orphan, and it stays",
+        hint: "in the spec, set deletion: ordered to have the operator delete it, or deletion: orphan to keep it",
       },
     ];
   const isSeen = watched === undefined || watched.includes(text);
@@ -121,9 +121,9 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   return [
     {
       ...DEPENDENT_NAMESPACE.violation,
-      message: `${quote(name)} would be in the namespace ${quote(text)}, which ${quote(code.controller.name)} does not watch`,
+      message: `dependent ${quote(name)} would be in namespace ${quote(text)}, which controller ${quote(code.controller.name)} does not watch`,
       position,
-      hint: `state namespace: ${text} in the spec of the dependent, or add it to the namespaces of the controller`,
+      hint: `in the spec, set namespace: ${text} on the dependent, or add it to controller.namespaces`,
     },
   ];
 }

@@ -4,8 +4,8 @@ export const DEEP_CODE = defineRule({
   id: "deep-code",
   severity: "varies",
   page: {
-    meaning: "Your code nests so deeply that `generate` cannot check it.",
-    remedy: "Split the expression that the message names.",
+    meaning: "Your code is nested too deeply for `generate` to check it.",
+    remedy: "Split the expression.",
   },
 });
 
@@ -15,9 +15,9 @@ export const FLOATING_PROMISE = defineRule({
   acceptedBy: ["dependent"],
   page: {
     meaning:
-      "A statement drops a promise: it is not awaited, returned, assigned, or given a handler for its failure. The operator continues before the promise settles: a finalizer is removed while an external record is still there. A rejection is not retried, and ends the process.",
+      "A promise is not awaited, returned, assigned, or given a rejection handler. The operator continues before the promise settles: for example, a finalizer is removed while an external record still exists. A rejection is not retried, and exits the process.",
     remedy:
-      "Await the promise, return it, or add `void` in front of it if it may end later. After `void`, a rejection still ends the process: add `.catch(…)`.",
+      "Await the promise, return it, or add `void` in front of it if it may end later. After `void`, a rejection still exits the process: add `.catch(…)`.",
     example: "floating-promise",
   },
 });
@@ -27,7 +27,7 @@ export const MISSING_RECONCILER = defineRule({
   severity: "error",
   page: {
     meaning:
-      "With `invocation: explicit` only the reconciler runs the workflow, and the file of the reconciler does not exist. Only `generate --check` reports it.",
+      "With `invocation: explicit` only the reconciler runs the workflow, and its file is not found. Only `generate --check` reports it.",
     remedy: "Run `generate`, which writes a stub, or remove `invocation: explicit`.",
     example: "check-missing-reconciler",
   },
@@ -37,7 +37,7 @@ export const MISSING_STUB = defineRule({
   id: "missing-stub",
   severity: "error",
   page: {
-    meaning: "Generated code imports a file of yours that does not exist. Only `generate --check` reports it.",
+    meaning: "Generated code imports one of your files, which is not found. Only `generate --check` reports it.",
     remedy: "Run `generate`, which writes a stub, and commit the file.",
   },
 });
@@ -46,8 +46,8 @@ export const STUB_CONSTANT = defineRule({
   id: "stub-constant",
   severity: "error",
   page: {
-    meaning: "A file of yours lacks the constant that the generated code takes your functions from.",
-    remedy: "Put the functions into one constant, as the message shows it.",
+    meaning: "One of your files does not export the constant from which generated code takes your functions.",
+    remedy: "Move the functions into one constant, as the message shows.",
     example: "stub-constant",
   },
 });
@@ -68,7 +68,7 @@ export const UNORDERED_READ = defineRule({
   severity: "warning",
   acceptedBy: ["dependent"],
   page: {
-    meaning: "A function of a dependent reads another dependent without waiting for it.",
+    meaning: "A function of a dependent reads another dependent that it does not depend on.",
     remedy: "Add the other dependent to `dependsOn`.",
     example: "warning-unordered-read",
   },

@@ -141,7 +141,7 @@ export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["
     return {
       severity,
       ...DEEP_CODE.violation,
-      message: "an expression below src/ nests too deeply for your code to be checked",
+      message: "your code cannot be checked: an expression in src/ is nested too deeply",
       hint: "split sums and calls with thousands of parts, or move data into a JSON file",
     };
   }

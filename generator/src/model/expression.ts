@@ -43,7 +43,7 @@ export function parseExpression(text: string, names: readonly ExpressionName[] =
   const head = "(\n";
   const excess = excessOf(text);
   if (excess !== undefined) {
-    const message = `an expression cannot have more than ${MAX_TOKENS} words and signs; use function: instead of when:`;
+    const message = `an expression cannot have more than ${MAX_TOKENS} tokens; use function: instead of when:`;
     return { kind: "problem", message, offset: excess };
   }
   const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
@@ -58,21 +58,21 @@ export function parseExpression(text: string, names: readonly ExpressionName[] =
   const root = expressionOf(statement, source, compiler);
   if (root === undefined || second !== undefined) {
     if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
-    return problem(second?.getStart(source) ?? head.length, "expected one expression");
+    return problem(second?.getStart(source) ?? head.length, "must be a single expression");
   }
   if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
   // These separators end lines, and the generator escapes them, which is only valid in string literals.
   const separator = /[\u2028\u2029]/.exec(text);
   if (separator !== null)
-    return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
+    return problem(separator.index + head.length, "an expression cannot contain line or paragraph separators");
   const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/.exec(text);
   if (direction !== null)
     return problem(
       direction.index + head.length,
-      "an expression cannot have invisible marks that change the direction of text",
+      "an expression cannot contain invisible characters that change the text direction",
     );
   const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
-  if (directive !== null) return problem(directive.index + head.length, `an expression cannot have ${directive[0]}`);
+  if (directive !== null) return problem(directive.index + head.length, `an expression cannot contain ${directive[0]}`);
   const forbidden = findForbidden(root, compiler);
   if (forbidden !== undefined)
     return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
@@ -117,7 +117,7 @@ function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
     const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
     return isChange ? "change a value" : undefined;
   }
-  if (compiler.isBlock(node)) return "have statements; use function: instead of when:";
+  if (compiler.isBlock(node)) return "contain statements; use function: instead of when:";
   if (compiler.isIdentifier(node) && node.text === "arguments") return "use arguments";
   switch (node.kind) {
     case SyntaxKind.AwaitExpression:

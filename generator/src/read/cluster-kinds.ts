@@ -64,7 +64,7 @@ export async function readClusterKinds(
 const TIMEOUT_MS = 30_000;
 
 const FORBIDDEN =
-  "ask for the right to read CustomResourceDefinitions, or let somebody who has it save the CRD, and name the file: kubectl get crd NAME -o yaml";
+  "ask for permission to get and list customresourcedefinitions, or for a file with the CRD: kubectl get crd NAME -o yaml";
 
 interface ReadCluster {
   readonly client: ApiClient;
@@ -109,8 +109,8 @@ async function readKind(cluster: ReadCluster, wanted: string): Promise<ProjectFi
   const [name] = names;
   if (kind === undefined || name === undefined) {
     const candidates = crds.flatMap((each) => [each.name, each.kind]);
-    const hint = didYouMean(wanted, candidates) ?? { hint: "kubectl api-resources lists what it serves" };
-    return fail(UNKNOWN_KIND, `the cluster serves no kind ${quote(wanted)}`, hint);
+    const hint = didYouMean(wanted, candidates) ?? { hint: "run kubectl api-resources to list its kinds" };
+    return fail(UNKNOWN_KIND, `kind ${quote(wanted)} not found in the cluster`, hint);
   }
   return readServedKind(cluster, kind, name);
 }
@@ -124,14 +124,14 @@ async function readServedKind(
   const fullName = [...(group === "" ? [] : [group]), version, kind.kind].join("/");
   const { kinds } = await readBuiltinKinds();
   if (kinds.some((each) => each.group === group && each.version === version && each.kind === kind.kind))
-    return fail(KNOWN_KIND, `${quote(fullName)} is a kind of Kubernetes, and @gen-operator/kinds has its class`, {
-      hint: `name it in workflow.yaml, or import it from "@gen-operator/kinds/${group || "core"}/${version}"`,
+    return fail(KNOWN_KIND, `kind ${quote(fullName)} is built into Kubernetes, and @gen-operator/kinds has its class`, {
+      hint: `use it in workflow.yaml, or import it from "@gen-operator/kinds/${group || "core"}/${version}"`,
     });
   const text = await client.readPath(`/openapi/v3${pathOf(kind)}`, { signal });
   const document = text === undefined ? undefined : extractKind(text, kind);
   if (document === undefined)
-    return fail(UNKNOWN_KIND, `the API server publishes no schema of ${quote(fullName)}`, {
-      hint: `describe it in workflow.yaml without types: resource: { apiVersion: ${fullName.slice(0, -kind.kind.length - 1)}, kind: ${kind.kind}, plural: ${kind.plural}, scope: ${kind.isNamespaced ? "Namespaced" : "Cluster"} }`,
+    return fail(UNKNOWN_KIND, `schema of kind ${quote(fullName)} not found in the OpenAPI document of the API server`, {
+      hint: `use it in workflow.yaml without types: resource: { apiVersion: ${fullName.slice(0, -kind.kind.length - 1)}, kind: ${kind.kind}, plural: ${kind.plural}, scope: ${kind.isNamespaced ? "Namespaced" : "Cluster"} }`,
     });
   return { file: `<cluster>/${name}.json`, text: document };
 }
@@ -147,8 +147,8 @@ function findCrds(wanted: string, crds: readonly ClusterCrd[]): ClusterCrd[] {
 }
 
 function several(wanted: string, what: string, names: readonly string[]): Diagnostic {
-  const hint = `name one: ${[...names].sort().join(", ")}`;
-  return fail(UNKNOWN_KIND, `the cluster has several ${what} for ${quote(wanted)}`, { hint });
+  const hint = `use one of ${[...names].sort().join(", ")}`;
+  return fail(UNKNOWN_KIND, `kind ${quote(wanted)} is ambiguous: the cluster has several ${what}`, { hint });
 }
 
 function fail(rule: Rule<"error">, message: string, hint: { readonly hint: string } | undefined): Diagnostic {

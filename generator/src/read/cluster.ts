@@ -52,17 +52,17 @@ export async function describeClusterProblem(
   const isForeign =
     name === "ConnectionError" && message.includes("a proxy or load balancer in front of the API server");
   if (isForeign || /^(?:Syntax|Type)Error$/.test(name))
-    return { message: `${server} (${origin}) does not answer as an API server`, advice: ELSEWHERE };
+    return { message: `the response of ${server} (${origin}) is not from an API server`, advice: ELSEWHERE };
   if (isApiError(error) && error.code < 400) return { message, advice: ELSEWHERE };
   if (isApiError(error, 401))
-    return { message, advice: "log in again: the credentials of the kubeconfig are not accepted" };
+    return { message, advice: "log in again: the API server rejects the credentials of the kubeconfig" };
   if (isApiError(error, 403)) return { message, advice: forbidden };
-  if (name === "TimeoutError") return { message: `${server} (${origin}) does not answer in time`, advice: REACHABLE };
+  if (name === "TimeoutError") return { message: `${server} (${origin}) does not respond in time`, advice: REACHABLE };
   return { message, advice: REACHABLE };
 }
 
-const ELSEWHERE = "check the address: a proxy or a page to sign in may answer in its place";
-const REACHABLE = "check that the cluster runs and can be reached from here: kubectl cluster-info";
+const ELSEWHERE = "check the address: a proxy or a sign-in page may respond in its place";
+const REACHABLE = "check that the cluster is running and reachable: kubectl cluster-info";
 
 /** The kind CustomResourceDefinition. */
 export const CUSTOM_RESOURCE_DEFINITION = clusterKind(

@@ -44,7 +44,7 @@ export async function findCrdFiles(project: string): Promise<string[] | Diagnost
     return await listCrdFiles(project);
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    const message = `"crds" cannot be read: ${reasonOf(error)}`;
+    const message = `cannot read "crds": ${reasonOf(error)}`;
     return { ...UNREADABLE_FILE.violation, message };
   }
 }
@@ -105,7 +105,7 @@ export async function readPackageName(project: string): Promise<PackageName> {
     text = new TextDecoder().decode(await readFile(file));
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    return error.code === "ENOENT" ? ofFolder : fail(`"package.json" cannot be read: ${reasonOf(error)}`);
+    return error.code === "ENOENT" ? ofFolder : fail(`cannot read "package.json": ${reasonOf(error)}`);
   }
   try {
     const manifest: unknown = JSON.parse(text);
@@ -126,8 +126,8 @@ export async function readProjectFile(project: string, file: string): Promise<Pr
     return typeof text === "string" ? { file, text } : text;
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    if (error.code === "ENOENT") return fail(`there is no file ${quote(file)}`);
-    return fail(`${quote(file)} cannot be read: ${reasonOf(error)}`);
+    if (error.code === "ENOENT") return fail(`file ${quote(file)} not found`);
+    return fail(`cannot read ${quote(file)}: ${reasonOf(error)}`);
   }
 }
 
@@ -171,9 +171,9 @@ export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic
   const byte = bytes[Buffer.byteLength(valid)] ?? 0;
   return {
     ...UNREADABLE_FILE.violation,
-    message: `the file is not UTF-8 text: the byte 0x${byte.toString(16).padStart(2, "0")} starts no valid character`,
+    message: `invalid UTF-8: byte 0x${byte.toString(16).padStart(2, "0")} does not start a valid character`,
     position: positionAfter(file, valid),
-    hint: hasMarkOfUtf16(bytes) ? "it is UTF-16; save it as UTF-8" : "save it as UTF-8",
+    hint: hasMarkOfUtf16(bytes) ? "save the file as UTF-8 instead of UTF-16" : "save the file as UTF-8",
   };
 }
 
@@ -255,9 +255,9 @@ function problemOf(root: string, path: string): string | undefined {
     const found = attempt(() => lstatOf(at));
     if (found === undefined) return undefined;
     const target = found.isSymbolicLink() ? attempt(() => statSync(at)) : found;
-    if (target === undefined) return `${nameOf(part, path)} is a symbolic link that leads nowhere`;
+    if (target === undefined) return `${nameOf(part, path)} is a broken symbolic link`;
     if (length < parts.length && !target.isDirectory()) return `${part} is not a folder`;
-    if (length === parts.length && target.isDirectory()) return "a folder has this name";
+    if (length === parts.length && target.isDirectory()) return "it is a folder";
     if (length === parts.length && !target.isFile()) return "it is not a regular file";
   }
   return undefined;

@@ -51,12 +51,12 @@ function keyOf(folder: string, file: string): string {
 async function findFiles(input: string, folder: string): Promise<string[] | Diagnostic> {
   if (input === "-") return [STDIN];
   if (URL_PATTERN.test(input)) {
-    const message = `${quote(input)} is a URL, and gen-operator downloads nothing`;
-    return fail(message, `pass what it answers: curl -fsSL ${input} | gen-operator … -`);
+    const message = `${quote(input)} is a URL: must be a file, a folder, a pattern or -`;
+    return fail(message, `download it: curl -fsSL ${input} | gen-operator … -`);
   }
   if (await isDirectory(resolve(folder, input))) {
     const files = await listFiles(resolve(folder, input));
-    if (files.length === 0) return fail(`the folder ${quote(input)} has no .yaml, .yml or .json file`);
+    if (files.length === 0) return fail(`no .yaml, .yml or .json file found in folder ${quote(input)}`);
     return files.map((file) => slashed(join(input, file)));
   }
   // The name of a file may contain glob characters.

@@ -132,12 +132,12 @@ async function readSpecs(
   });
   const exists = await isDirectory(project);
   if (!exists && texts.size === 0)
-    return fail(`there is no folder ${quote(project)}`, "name the folder of the project with --project");
+    return fail(`folder ${quote(project)} not found`, "set --project to the folder of the project");
   const files = [...new Set([...(exists ? await listSpecFiles(project) : []), ...texts.keys()])].sort();
   if (files.length === 0)
     return fail(
-      `the folder ${quote(project)} has no workflow.yaml`,
-      'write one, let "gen-operator init DIR --crd FILE" write it, or name another folder with --project; "gen-operator types" needs none',
+      `workflow.yaml not found in folder ${quote(project)}`,
+      'run "gen-operator init DIR --crd FILE" to create a project, or set --project to another folder; "gen-operator types" needs no workflow.yaml',
     );
   const read = await Promise.all(
     files.map((file) => {
@@ -322,8 +322,12 @@ async function readType(type: string, readText: ReadText): Promise<ExternalFile>
   const text = await readText(path);
   if (typeof text !== "string") return { path, typeName, problems: [text] };
   if (exportsType(text, typeName)) return { path, typeName, problems: [] };
-  const hint = didYouMean(typeName, exportedTypesOf(text))?.hint ?? `declare it: export interface ${typeName} { … }`;
-  return { path, typeName, problems: [problem(`${quote(path)} exports no ${quote(typeName)}`, hint)] };
+  const hint = didYouMean(typeName, exportedTypesOf(text))?.hint ?? `add: export interface ${typeName} { … }`;
+  return {
+    path,
+    typeName,
+    problems: [problem(`type ${quote(typeName)} not found in the exports of ${quote(path)}`, hint)],
+  };
 }
 
 async function readSchema(path: string, readText: ReadText): Promise<ExternalFile> {
@@ -336,7 +340,7 @@ async function readSchema(path: string, readText: ReadText): Promise<ExternalFil
   if (document === undefined || !isRecord(schema) || schema["type"] !== "object" || !isRecord(schema["properties"]))
     return {
       path,
-      problems: [problem(`${quote(path)} is no schema of an object`, "state type: object and properties:")],
+      problems: [problem(`${quote(path)} must be the schema of an object`, "set type: object and properties:")],
     };
   const problems = checkSchema(schema).map(({ path: inside, message }) => ({
     ...problem(message.replace("a CustomResourceDefinition", "an external resource")),

@@ -4,8 +4,8 @@ export const EMPTY_SPEC = defineRule({
   id: "empty-spec",
   severity: "error",
   page: {
-    meaning: "A spec file has no document.",
-    remedy: "Write a spec into it, or delete the file.",
+    meaning: "A spec file is empty.",
+    remedy: "Add a spec to it, or delete the file.",
     example: "empty-spec",
   },
 });
@@ -14,8 +14,8 @@ export const EXTERNAL_TYPE = defineRule({
   id: "external-type",
   severity: "error",
   page: {
-    meaning: "The type of an external resource cannot be found.",
-    remedy: "Export the type from the file that the spec names.",
+    meaning: "The type of an external resource is not found.",
+    remedy: "Export the type from the file that the spec refers to.",
     example: "external-type",
   },
 });
@@ -25,8 +25,8 @@ export const KNOWN_KIND = defineRule({
   severity: "error",
   page: {
     meaning:
-      "A kind is described by its name alone, and a schema of it is at hand; or a kind of Kubernetes is asked for from a cluster.",
-    remedy: "Write `resource: group/version/Kind`; then it has types.",
+      "A kind is described in the spec although its schema is known, or a built-in kind is requested from a cluster.",
+    remedy: "Use `resource: group/version/Kind`, so that the kind has types.",
     example: "known-kind",
   },
 });
@@ -36,7 +36,7 @@ export const NO_WORKFLOW = defineRule({
   severity: "error",
   page: {
     meaning: "The folder has no workflow.yaml.",
-    remedy: "Write a spec, or run `gen-operator init`. `gen-operator types` needs no spec.",
+    remedy: "Add a spec, or run `gen-operator init`. `gen-operator types` needs no spec.",
     example: "no-workflow",
   },
 });
@@ -45,8 +45,8 @@ export const OLD_SPELLING = defineRule({
   id: "old-spelling",
   severity: "error",
   page: {
-    meaning: "A field or value of a spec is spelled as an earlier version of the format spelled it.",
-    remedy: "Write what the message shows.",
+    meaning: "A field or value of a spec uses the deprecated spelling of an earlier version.",
+    remedy: "Use the spelling that the message shows.",
     example: "old-spelling",
   },
 });
@@ -55,8 +55,8 @@ export const SPEC_NAME = defineRule({
   id: "spec-name",
   severity: "error",
   page: {
-    meaning: "A name in a spec cannot be a name in code.",
-    remedy: "Use letters and digits, with a small letter first: `configMap`.",
+    meaning: "A name in a spec is not valid in code.",
+    remedy: "Use letters and digits, with a lower-case letter first: `configMap`.",
     example: "dependent-name",
   },
 });
@@ -71,8 +71,8 @@ export const SPEC_TYPE = defineRule({
   id: "spec-type",
   severity: "error",
   page: {
-    meaning: "A value in a spec has another type than the field.",
-    remedy: "Write a value of the type that the message names.",
+    meaning: "A value in a spec has the wrong type.",
+    remedy: "Use a value of the type that the message names.",
     example: "wrong-type",
   },
 });
@@ -81,8 +81,8 @@ export const SPEC_VALUE = defineRule({
   id: "spec-value",
   severity: "error",
   page: {
-    meaning: "The field of a spec does not allow its value.",
-    remedy: "Write one of the values that the message names.",
+    meaning: "A value in a spec is invalid.",
+    remedy: "Use a value that the message allows.",
     example: "unknown-builtin",
   },
 });
@@ -91,8 +91,8 @@ export const UNKNOWN_CONTROLLER = defineRule({
   id: "unknown-controller",
   severity: "error",
   page: {
-    meaning: "The project has no controller of that name, or several to choose from.",
-    remedy: "Name one of those that the message lists.",
+    meaning: "The controller is not found, or the project has several and none is selected.",
+    remedy: "Use one of the names that the message lists.",
   },
 });
 
@@ -101,7 +101,7 @@ export const UNKNOWN_FIELD = defineRule({
   severity: "error",
   page: {
     meaning: "A spec has a field that does not exist.",
-    remedy: "Correct the name of the field, or move it to its place.",
+    remedy: "Correct the name of the field, or move it to the right place.",
     example: "unknown-field",
   },
 });
@@ -111,7 +111,7 @@ export const UNKNOWN_KIND = defineRule({
   severity: "error",
   page: {
     meaning: "Neither Kubernetes nor a CRD of the project has the kind.",
-    remedy: "Correct the name, or put the CRD into `crds/`.",
+    remedy: "Correct the name, or add the CRD to `crds/`.",
     example: "unknown-kind",
   },
 });
@@ -120,7 +120,7 @@ export const UNREADABLE_CLUSTER = defineRule({
   id: "unreadable-cluster",
   severity: "error",
   page: {
-    meaning: "The cluster does not answer the request for its CRDs.",
+    meaning: "The CRDs of the cluster cannot be read.",
     remedy: "Check the kubeconfig and the context: `kubectl get crds`.",
   },
 });

@@ -70,7 +70,7 @@ export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec)
   if (documents.length === 0 && problems.length === 0)
     diagnostics.push({
       ...EMPTY_SPEC.violation,
-      message: "expected a workflow, found an empty file",
+      message: "workflow not found: the file is empty",
       position: { file, line: 1, column: 1 },
     });
   const right = [...documents.entries()].filter(([, document]) => {
@@ -83,7 +83,7 @@ export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec)
 }
 
 function notAnObject(document: YamlDocument): Diagnostic {
-  const message = `expected a workflow, found ${describeValue(document.value)}`;
+  const message = problemWith(document.value, "a workflow");
   return { ...SPEC_TYPE.violation, message, ...document.valueAt([]) };
 }
 
@@ -279,29 +279,32 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
   // The name of the field is invalid, not its value.
   if (error.propertyName !== undefined && error.keyword !== "additionalProperties")
     return {
-      ...fail(SPEC_NAME, `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
+      ...fail(SPEC_NAME, `invalid name ${quote(error.propertyName)}: must be ${expectedOf(error)}`),
       ...document.keyAt([...path, error.propertyName]),
     };
   switch (error.keyword) {
     case "additionalProperties":
       return unknownField(error, path, document);
     case "required":
-      return fail(SPEC_REQUIRED, `${nameOfMember(path)} lacks ${quote(String(params["missingProperty"]))}`);
+      return fail(
+        SPEC_REQUIRED,
+        `field ${quote(String(params["missingProperty"]))} is required in ${nameOfMember(path)}`,
+      );
     case "dependencies":
       return {
         ...fail(
           SPEC_VALUE,
-          `${quote(String(params["property"]))} has no effect without ${quote(String(params["deps"]))}`,
+          `field ${quote(String(params["property"]))} requires field ${quote(String(params["deps"]))}`,
         ),
         ...document.keyAt([...path, String(params["property"])]),
       };
-    case "uniqueItems":
-      return fail(SPEC_VALUE, `the same value is listed twice`, [
-        ...path,
-        Math.max(Number(params["i"]), Number(params["j"])),
-      ]);
+    case "uniqueItems": {
+      const index = Math.max(Number(params["i"]), Number(params["j"]));
+      const { [index]: value } = error.data as readonly unknown[];
+      return fail(SPEC_VALUE, `duplicate value${isScalar(value) ? ` ${textOfScalar(value)}` : ""}`, [...path, index]);
+    }
     case "type":
-      return fail(SPEC_TYPE, `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
+      return fail(SPEC_TYPE, problemWith(error.data, expectedOf(error)));
     case "enum":
     case "const": {
       const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
@@ -310,10 +313,10 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       const hint =
         hintForWord(path, error.data) ?? (typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined);
       const expected = titleOf(error) ?? allowed.map(quote).join(" or ");
-      return { ...fail(SPEC_VALUE, `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
+      return { ...fail(SPEC_VALUE, problemWith(error.data, expected)), ...hint };
     }
     default:
-      return fail(SPEC_VALUE, `expected ${expectedOf(error)}, found ${foundOf(error.data)}`);
+      return fail(SPEC_VALUE, problemWith(error.data, expectedOf(error), foundOf(error.data)));
   }
 }
 
@@ -322,11 +325,11 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
   const hint = hintForKey(path, name, error.data as object) ??
     didYouMean(name, known) ?? {
-      hint: known.length === 0 ? "it takes no fields" : `known fields: ${known.join(", ")}`,
+      hint: known.length === 0 ? "remove it: no fields are allowed here" : `known fields: ${known.join(", ")}`,
     };
   return {
     ...UNKNOWN_FIELD.violation,
-    message: `${nameOfMember(path)} has no field ${quote(name)}`,
+    message: `unknown field ${quote(name)} in ${nameOfMember(path)}`,
     ...document.keyAt([...path, name]),
     ...hint,
   };
@@ -340,8 +343,25 @@ function titleOf({ parentSchema }: ErrorObject): string | undefined {
   return (parentSchema as { title?: string }).title;
 }
 
+/** Returns the message about a value: `invalid value 0: must be …` for a scalar, and `must be …, found a list` for others. */
+function problemWith(value: unknown, expected: string, found = describeValue(value)): string {
+  return isScalar(value)
+    ? `invalid value ${textOfScalar(value)}: must be ${expected}`
+    : `must be ${expected}, found ${found}`;
+}
+
+type JsonScalar = string | number | boolean;
+
+function isScalar(value: unknown): value is JsonScalar {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function textOfScalar(value: JsonScalar): string {
+  return typeof value === "string" ? quote(value) : String(value);
+}
+
 function foundOf(value: unknown): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return describeValue(value);
+  if (!isRecord(value)) return describeValue(value);
   const fields = Object.keys(value);
   return fields.length === 0 ? "an empty object" : fields.map(quote).join(" and ");
 }
@@ -386,14 +406,14 @@ function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   if (name === undefined || typeof text !== "string") return undefined;
   const isWhenOfExisting = name === "existing" && text === "when";
   const example = isWhenOfExisting ? EXISTING_EXAMPLE : EXAMPLES.get(text);
-  if (example !== undefined) return { hint: `write ${name}: ${example}` };
+  if (example !== undefined) return { hint: `use ${name}: ${example}` };
   if (name === "existing") return undefined;
   if (path.includes("eventSources")) return didYouMean(text, ["crdPresent"]);
   const meant = didYouMean(text, WORDS);
   if (meant !== undefined) return meant;
   return /^[a-z][A-Za-z0-9]{0,62}$/.test(text)
-    ? { hint: `write a function of conditions.ts as { function: ${text} }` }
-    : { hint: "write an expression as { when: … }, in quotes if it contains a comma, a brace, a hash or a colon" };
+    ? { hint: `use { function: ${text} } for a function of conditions.ts` }
+    : { hint: "use { when: … } for an expression, in quotes if it contains a comma, a brace, a hash or a colon" };
 }
 
 /** Returns a hint for an unknown key of a condition; undefined if the path does not lead to a condition. */
@@ -401,11 +421,9 @@ function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefin
   const name = conditionAt(path);
   if (name === undefined) return undefined;
   if (name !== "existing" && key !== "crdPresent" && WORDS.some((word) => word === key))
-    return { hint: `it takes no arguments: write ${name}: ${key}` };
+    return { hint: `use ${name}: ${key}, which takes no arguments` };
   const isSplit = Object.hasOwn(stated, "when");
-  return isSplit
-    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
-    : undefined;
+  return isSplit ? { hint: "quote an expression that contains a comma, a brace, a hash or a colon" } : undefined;
 }
 
 function conditionAt(path: YamlPath): string | undefined {
@@ -460,7 +478,7 @@ function primary(value: unknown): Spelling | undefined {
 function primaryHint(value: unknown): string | undefined {
   const crd = isRecord(value) ? value["crd"] : undefined;
   if (typeof crd !== "string") return undefined;
-  return `write primary: group/version/Kind, as ${quote(crd)} defines it: example.com/v1/WebPage`;
+  return `use primary: group/version/Kind, as defined in ${quote(crd)}, for example example.com/v1/WebPage`;
 }
 
 function namespaces(value: unknown): Spelling | undefined {
@@ -522,9 +540,9 @@ function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
       Object.assign(fields, { ...spelling, ...fields });
       diagnostics.push({
         ...OLD_SPELLING.violation,
-        message: `${quote(field)} is spelled as in an earlier version`,
+        message: `${quote(field)} uses the deprecated spelling of an earlier version`,
         ...document.keyAt(path),
-        hint: hint?.(old) ?? `write ${textOfSpelling(spelling)}`,
+        hint: hint?.(old) ?? `use ${textOfSpelling(spelling)}`,
       });
     }
   return { value, diagnostics, pathInText: (path) => originOf(path, origins) };

@@ -222,11 +222,11 @@ function checkManifest(file: string, text: string): Diagnostic | undefined {
   if (line === undefined) return undefined;
   return {
     ...DAMAGED_RECORD.violation,
-    message: "the file is damaged, which records the dependents of the last generation",
+    message: "the record of the dependents of the last generation is damaged",
     position: { file, line, column: 1 },
     hint:
       "restore it from version control, or correct this line; if that is not possible, delete the file:\n" +
-      "then only the stubs in src tell which dependents have left the spec",
+      "then the stubs in src are the only record of removed dependents",
   };
 }
 
@@ -371,7 +371,7 @@ export function checkForgotten(
       const all = `known names: ${known.length === 0 ? "none" : known.join(", ")}`;
       return {
         ...UNKNOWN_FORGET.violation,
-        message: `--forget ${quote(name)}: the last generation had no such controller or dependent`,
+        message: `controller or dependent ${quote(name)} of --forget not found in the last generation`,
         hint: meant === undefined ? all : `${meant.hint} ${all}`,
       };
     });

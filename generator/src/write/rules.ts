@@ -5,7 +5,7 @@ export const DAMAGED_RECORD = defineRule({
   severity: "error",
   page: {
     meaning:
-      "`.gen-operator.json` is no JSON, or has entries that cannot be read. It records what the last generation wrote, and which dependents it had: objects of them may run.",
+      "`.gen-operator.json` is not valid JSON, or has invalid entries. It records what the last generation wrote, and its dependents, whose objects may exist in clusters.",
     remedy: "Restore the file from version control.",
   },
 });
@@ -14,7 +14,7 @@ export const STALE = defineRule({
   id: "stale",
   severity: "error",
   page: {
-    meaning: "A generated file is not what `generate` would write now.",
+    meaning: "A generated file differs from what `generate` would write.",
     remedy: "Run `gen-operator generate`, and commit the result.",
   },
 });

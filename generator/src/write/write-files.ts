@@ -151,7 +151,8 @@ async function planChanges(root: string, changes: readonly FileChange[]): Promis
       const mark = present?.startsWith("\ufeff") === true ? "\ufeff" : "";
       const current = present?.slice(mark.length);
       if (current === after) return [];
-      if (current !== before) throw new Error(`refused to change ${path}: somebody else has changed it; try again`);
+      if (current !== before)
+        throw new Error(`refused to change ${path}: it was changed in the meantime; run the command again`);
       if (after === undefined) return [{ path, outcome: "deleted", ...(before === undefined ? {} : { before }) }];
       if (before === undefined) return [{ path, outcome: "created", after }];
       return [{ path, outcome: "updated", before, after: mark + after }];
@@ -176,7 +177,7 @@ async function planFile(
   const isSame = file.digest === undefined ? current === file.content : digestOf(current) === file.digest;
   if (isSame) return "unchanged";
   if (!isGenerated(current))
-    throw new Error(`refused to overwrite ${file.path}: it does not say that it is generated; move it away`);
+    throw new Error(`refused to overwrite ${file.path}: it has no header of generated code; move or delete it`);
   return "updated";
 }
 

@@ -92,7 +92,7 @@ suite("input of types", (test) => {
       assert.is(broken.status, 1);
       assert.match(
         broken.stderr,
-        /^<stdin>:\d+:\d+: error crd-field: expected Namespaced or Cluster, found "Global"\n  at document 2, spec\.scope/,
+        /^<stdin>:\d+:\d+: error crd-field: scope must be Namespaced or Cluster, found "Global"\n  at document 2, spec\.scope/,
       );
       for (const input of ["", "# nothing\n", "---\n---\n"]) {
         const empty = pipe(folder.path, input, "types", "-", "--out", "out");
@@ -111,11 +111,11 @@ suite("input of types", (test) => {
       const cases: [string, RegExp][] = [
         [
           "https://example.com/crd.yaml",
-          /"https:\/\/example\.com\/crd\.yaml" is a URL, and gen-operator downloads nothing\n  .*curl/,
+          /"https:\/\/example\.com\/crd\.yaml" is a URL: must be a file, a folder, a pattern or -\n  .*curl/,
         ],
-        ["empty", /the folder "empty" has no \.yaml, \.yml or \.json file/],
+        ["empty", /no \.yaml, \.yml or \.json file found in folder "empty"/],
         ["crds/*.yaml", /no file matches "crds\/\*\.yaml"/],
-        ["missing.yaml", /there is no file "missing\.yaml"/],
+        ["missing.yaml", /file "missing\.yaml" not found/],
       ];
       for (const [input, message] of cases) {
         const { status, stderr } = await runCommand(folder.path, "types", input, "--out", "out");
@@ -148,7 +148,7 @@ suite("input of types", (test) => {
       assert.is(status, 1);
       assert.match(
         stderr,
-        /error unknown-version: no CustomResourceDefinition has the version "v2"\n  there are: v1, v1alpha1/,
+        /error unknown-version: version "v2" not found in any CustomResourceDefinition\n  known versions: v1, v1alpha1/,
       );
     },
     LONG,
@@ -163,7 +163,7 @@ suite("input of init", (test) => {
     assert.equal([status, stdout], [1, ""]);
     assert.match(
       stderr,
-      /^crds\/page\.yaml:\d+:\d+: error duplicate-kind: WebPage of example\.com is defined twice, first at crds\/inner\/again\.yaml:\d+:\d+\n.*\n1 error; nothing was written\n$/,
+      /^crds\/page\.yaml:\d+:\d+: error duplicate-kind: kind WebPage of example\.com is already defined at crds\/inner\/again\.yaml:\d+:\d+\n.*\n1 error; nothing was written\n$/,
     );
     assert.not.ok((await readdir(folder.path)).includes("pages"));
   });
@@ -214,7 +214,10 @@ suite("input from a cluster", (test) => {
         "out",
       );
       assert.is(wrong.status, 1);
-      assert.match(wrong.stderr, /error unknown-kind: the cluster serves no kind "WebPag"\n  did you mean "WebPage"\?/);
+      assert.match(
+        wrong.stderr,
+        /error unknown-kind: kind "WebPag" not found in the cluster\n  did you mean "WebPage"\?/,
+      );
       const nowhere = await runCommand(
         folder.path,
         "types",

@@ -203,8 +203,11 @@ suite("kind without a CRD", (test) => {
           "Pod",
           /error known-kind: "v1\/Pod" is a kind of Kubernetes.*\n.*import it from "@gen-operator\/kinds\/core\/v1"/,
         ],
-        ["Quiet", /publishes no schema of "silent\.example\.io\/v1\/Quiet"\n.*plural: secrets, scope: Cluster/],
-        ["Nothing", /error unknown-kind: the cluster serves no kind "Nothing"/],
+        [
+          "Quiet",
+          /schema of kind "silent\.example\.io\/v1\/Quiet" not found in the OpenAPI document of the API server\n.*plural: secrets, scope: Cluster/,
+        ],
+        ["Nothing", /error unknown-kind: kind "Nothing" not found in the cluster/],
       ];
       for (const [name, message] of cases) {
         const args = ["types", "--from-cluster", name, "--kubeconfig", server.kubeconfig, "--out", "out"];

@@ -52,16 +52,20 @@ function page(group: string, type = "object") {
 }
 
 const noServer =
-  /^error unreadable-cluster: http:\S+ \(kubeconfig .*\) does not answer as an API server\n {2}check the address: /;
+  /^error unreadable-cluster: the response of http:\S+ \(kubeconfig .*\) is not from an API server\n {2}check the address: /;
 
 const CLUSTERS: readonly [what: string, answer: RequestListener, printed: RegExp][] = [
   ["does not know the user", refusal(401, "Unauthorized"), /^error unreadable-cluster: .* 401 .*\n {2}log in again: /],
   [
     "forbids to read definitions",
     refusal(403, "Forbidden"),
-    /^error unreadable-cluster: .* 403 .*\n {2}ask for the right /,
+    /^error unreadable-cluster: .* 403 .*\n {2}ask for permission /,
   ],
-  ["breaks", refusal(500, "InternalError"), /^error unreadable-cluster: .* 500 .*\n {2}check that the cluster runs /],
+  [
+    "breaks",
+    refusal(500, "InternalError"),
+    /^error unreadable-cluster: .* 500 .*\n {2}check that the cluster is running /,
+  ],
   ["answers with a page", (_, response) => void response.end("<html>\n\n<body>Sign in</body></html>"), noServer],
   [
     "answers with a page that says so",
@@ -86,7 +90,11 @@ const CLUSTERS: readonly [what: string, answer: RequestListener, printed: RegExp
       void response.writeHead(200, { "content-length": 9 }).write("{", () => request.socket.destroy()),
     /^error unreadable-cluster: .* got no answer: .*\n {2}check /,
   ],
-  ["has nothing", definitions(), /^error unknown-kind: the cluster serves no kind "Page"\n {2}kubectl api-resources /],
+  [
+    "has nothing",
+    definitions(),
+    /^error unknown-kind: kind "Page" not found in the cluster\n {2}run kubectl api-resources /,
+  ],
   ["has nonsense for definitions", definitions(null, 1, {}, { spec: [] }), /^error unknown-kind: /],
   [
     "has another kind",
@@ -96,7 +104,7 @@ const CLUSTERS: readonly [what: string, answer: RequestListener, printed: RegExp
   [
     "has the kind in two groups",
     definitions(page("a.com"), page("b.com")),
-    /^error unknown-kind: .*\n {2}name one: pages\.a\.com, pages\.b\.com\n/,
+    /^error unknown-kind: .*\n {2}use one of pages\.a\.com, pages\.b\.com\n/,
   ],
   [
     "has a broken schema",
@@ -128,13 +136,13 @@ suite("init --from-cluster", (test) => {
     const args = ["init", "pages", "--from-cluster", "Page", "--kubeconfig", cluster.kubeconfig];
     const { status, stderr } = await runCommand(cluster.folder, ...args);
     assert.is(status, 1);
-    assert.match(stderr, /^error unreadable-cluster: .*ECONNREFUSED.*\n {2}check that the cluster runs /);
+    assert.match(stderr, /^error unreadable-cluster: .*ECONNREFUSED.*\n {2}check that the cluster is running /);
     assert.equal(await readdir(cluster.folder), ["kubeconfig"]);
   });
 });
 
 suite("cluster that is read for its kinds", (test) => {
-  const late = /^http:\S+ \(kubeconfig .*\) does not answer in time$/;
+  const late = /^http:\S+ \(kubeconfig .*\) does not respond in time$/;
   const servers: readonly [what: string, answer: RequestListener, message?: RegExp][] = [
     ["says nothing", () => {}],
     ["begins an answer and never ends it", (_, response) => void response.write('{ "items": [')],

@@ -76,7 +76,7 @@ suite("generate", (test) => {
     const { diagnostics } = await generate({ project: "/nowhere/at all" });
     assert.equal(
       diagnostics.map(({ message }) => message),
-      ['there is no folder "/nowhere/at all"'],
+      ['folder "/nowhere/at all" not found'],
     );
   });
 
@@ -134,7 +134,7 @@ suite("generate", (test) => {
       assert.equal(diagnostics, []);
       assert.match(
         notes.join(),
-        /^controller "page" reconciles after a change .*: src\/page\/dependents\/config\.ts:2:5\d /,
+        /^controller "page" reconciles on changes .*: src\/page\/dependents\/config\.ts:2:5\d /,
       );
     }
     const text = await readFile(join(project.path, "src/generated/page/controller.ts"), "utf8");

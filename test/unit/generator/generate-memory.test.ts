@@ -64,7 +64,7 @@ suite("removed dependent", (declareTest) => {
     const { messages } = await project.run(spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG));
     assert.match(
       messages[0]?.message ?? "",
-      'dependent "web" was a Deployment of apps, and is a StatefulSet of apps now',
+      'dependent "web" was a Deployment of apps and is now a StatefulSet of apps',
     );
     assert.is(messages[0]?.path, "spec.dependents.web");
     const beside = spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG) + REMOVED;
@@ -82,7 +82,7 @@ suite("removed dependent", (declareTest) => {
     assert.equal(rules, []);
     assert.ok(report?.updated.includes("src/generated/page/types.ts"), report?.updated.join());
     const { messages } = await project.run(spec(WEB));
-    assert.match(messages[0]?.message ?? "", 'dependent "scaler" left the workflow');
+    assert.match(messages[0]?.message ?? "", 'dependent "scaler" was removed from the workflow');
   });
 
   test("must be listed in removed after a change of namespace or selector that hides the old objects", async () => {
@@ -98,7 +98,7 @@ suite("removed dependent", (declareTest) => {
     for (const [before, after, was, is, entry] of changes) {
       assert.equal((await project.run(web(before), { forget: ["page/web"] })).rules, [], before);
       const { rules, messages } = await project.run(web(after));
-      const message = `dependent "web" was a Deployment of apps${was}, and is a Deployment of apps${is} now`;
+      const message = `dependent "web" was a Deployment of apps${was} and is now a Deployment of apps${is}`;
       assert.equal([rules, messages[0]?.message.split(";")[0]], [["unstated-removal"], message]);
       const [, removed = ""] = /^( *removed:\n.*$)/m.exec(formatDiagnostic(messages[0]!)) ?? [];
       assert.is(removed, `  removed:\n    web: { resource: apps/v1/Deployment${entry}, deletion: ordered }`);
@@ -163,7 +163,7 @@ suite("removed dependent", (declareTest) => {
         assert.equal(
           messages.map((each) => formatDiagnostic(each).split("\n")[0]),
           [
-            `src/generated/.gen-operator.json:${at}:1: error damaged-record: the file is damaged, which records the dependents of the last generation`,
+            `src/generated/.gen-operator.json:${at}:1: error damaged-record: the record of the dependents of the last generation is damaged`,
           ],
         );
         assert.is(report, undefined);
@@ -181,12 +181,12 @@ suite("removed dependent", (declareTest) => {
     const stated = `${spec(CONFIG, site)}  removed:\n    labels: { resource: v1/ConfigMap, deletion: ordered }\n`;
     const [gone] = (await project.run(stated)).messages;
     const hint = formatDiagnostic(gone!);
-    assert.match(hint, "under spec:\n  moved:\n    - { from: web, to: site }\n");
-    const [, entry = ""] = /add to "removed" of spec:\n(    web: .*)$/m.exec(hint) ?? [];
+    assert.match(hint, "add to spec:\n  moved:\n    - { from: web, to: site }\n");
+    const [, entry = ""] = /add to spec\.removed; .*:\n(    web: .*)$/m.exec(hint) ?? [];
     assert.equal((await project.run(`${stated}${entry}\n`)).rules, []);
     const moved = await project.run(`${spec(CONFIG)}  moved:\n    - { from: labels, to: config }\n`);
     const other = moved.messages.find(({ rule }) => rule === "unstated-removal");
-    assert.match(formatDiagnostic(other!), 'add to "moved" of spec:\n    - { from: site, to: NEW_NAME }\n');
+    assert.match(formatDiagnostic(other!), "add to spec.moved:\n    - { from: site, to: NEW_NAME }\n");
   });
 
   test("is detected by its stub if src/generated is missing", async () => {
@@ -198,7 +198,7 @@ suite("removed dependent", (declareTest) => {
     );
     const { rules, messages } = await project.run(spec(CONFIG));
     assert.equal(rules, ["unstated-removal"]);
-    assert.match(messages[0]?.message ?? "", `${stub} was written for a dependent that the workflow does not have`);
+    assert.match(messages[0]?.message ?? "", `${stub} belongs to a dependent that is not in the workflow`);
     assert.equal((await project.run(spec(CONFIG) + REMOVED)).rules, []);
     assert.equal((await project.run(spec(CONFIG))).rules, []);
   });
@@ -217,7 +217,7 @@ suite("removed dependent", (declareTest) => {
     assert.equal(rules, ["moved-dependent"]);
     assert.match(
       messages[0]?.message ?? "",
-      '"site" was a dependent beside "web", and their objects cannot become one',
+      'dependent "site" already existed beside "web", so it cannot take over the objects of "web"',
     );
   });
 
@@ -228,7 +228,7 @@ suite("removed dependent", (declareTest) => {
     assert.equal(
       messages.map(({ rule, message }) => `${rule}: ${message}`),
       [
-        'unstated-removal: controller "page" is gone; nothing says what becomes of the objects of its dependents: config, web',
+        'unstated-removal: controller "page" was removed, but objects of its dependents may still exist in clusters: config, web',
       ],
     );
     assert.equal((await project.run(other, { forget: ["page/web"] })).rules, ["unstated-removal"]);
@@ -244,7 +244,7 @@ suite("removed dependent", (declareTest) => {
       assert.equal([rules, report], [["unhandled-rename"], undefined]);
     }
     const [gone] = (await project.run(renamed())).messages;
-    assert.match(gone?.message ?? "", 'it does not find the objects that are labelled with "page"');
+    assert.match(gone?.message ?? "", 'it will not find the objects that are labeled with "page"');
     const [, lines = ""] = /^( *controller:\n.*\n)/m.exec(formatDiagnostic(gone!)) ?? [];
     assert.is(lines, "  controller:\n    formerNames: [page]\n");
     const { rules, report } = await project.run(renamed(lines));
@@ -261,7 +261,7 @@ suite("removed dependent", (declareTest) => {
       `${head("site")}  controller: { formerNames: [page] }\n  dependents:\n${parts.join("")}`;
     const { rules, messages } = await project.run(renamed(CONFIG));
     assert.equal(rules, ["unstated-removal"]);
-    assert.match(messages[0]?.message ?? "", 'dependent "web" left the workflow');
+    assert.match(messages[0]?.message ?? "", 'dependent "web" was removed from the workflow');
     const moved = `${renamed(CONFIG, WEB.replace("web", "server"))}  moved: [{ from: web, to: server }]\n`;
     assert.equal((await project.run(moved, { check: true })).errors, []);
     assert.equal((await project.run(renamed(CONFIG) + REMOVED)).rules, []);
@@ -301,8 +301,8 @@ suite("removed dependent", (declareTest) => {
         const { messages, report } = await project.run(text, { forget: ["page/wbe", "page/web", "site"], ...options });
         const known = "known names: page, page/config, page/web";
         assert.equal(messages.map(formatDiagnostic), [
-          `error unknown-forget: --forget "page/wbe": the last generation had no such controller or dependent\n  did you mean "page/web"? ${known}`,
-          `error unknown-forget: --forget "site": the last generation had no such controller or dependent\n  ${known}`,
+          `error unknown-forget: controller or dependent "page/wbe" of --forget not found in the last generation\n  did you mean "page/web"? ${known}`,
+          `error unknown-forget: controller or dependent "site" of --forget not found in the last generation\n  ${known}`,
         ]);
         assert.is(report, undefined);
       }

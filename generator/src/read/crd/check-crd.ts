@@ -156,7 +156,7 @@ function uncheckedRules(definition: JsonObject, { document, root, found }: Found
   return diagnostics;
 }
 
-const UNCHECKED = "the API server checks it at every write";
+const UNCHECKED = "the API server checks it on every write";
 
 /**
  * Removes errors that the API server reports twice: those of the first version, and those about the total cost of rules that are too expensive
@@ -463,7 +463,7 @@ function unknownField(name: string, { path, known, what }: UnknownField): ShapeP
   return {
     kind: "unknown",
     path: [...path, name],
-    message: `unknown ${what} ${quote(name)}: kubectl refuses it, and the API server drops it`,
+    message: `unknown ${what} ${quote(name)}: kubectl rejects it, and the API server drops it`,
     ...didYouMean(name, known),
   };
 }

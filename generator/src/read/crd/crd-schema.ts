@@ -63,7 +63,7 @@ export function checkSchema(schema: unknown): SchemaProblem[] {
 /** `path` is mutated during the walk; copy it before storing it. */
 function checkBelow(schema: unknown, path: (string | number)[], problems: SchemaProblem[]): void {
   const fail = (message: string) => void problems.push({ path: [...path], message });
-  if (!isRecord(schema)) return fail(`expected a schema, found ${describeValue(schema)}`);
+  if (!isRecord(schema)) return fail(`must be a schema, found ${describeValue(schema)}`);
   if (path.length > MAX_DEPTH) return fail("the schema is nested too deeply");
   if (Object.entries(schema).some(isWrong))
     problems.push(...forbiddenKeywords(schema, path), ...checkKeywords(schema, path));
@@ -113,11 +113,11 @@ function hasInexactNumber(value: unknown): boolean {
 /** A description of the valid values of a keyword, and a predicate. */
 type Expectation = readonly [words: string, isRight: (value: unknown) => boolean];
 
-const TEXT: Expectation = ["a text", (value) => typeof value === "string"];
+const TEXT: Expectation = ["a string", (value) => typeof value === "string"];
 const BOOLEAN: Expectation = ["true or false", (value) => typeof value === "boolean"];
 const NUMBER: Expectation = ["a number", (value) => typeof value === "number"];
-const COUNT: Expectation = ["a whole number", (value) => Number.isInteger(value)];
-const NAMES: Expectation = ["a list of names", isTexts];
+const COUNT: Expectation = ["an integer", (value) => Number.isInteger(value)];
+const NAMES: Expectation = ["a list of strings", isTexts];
 const SCHEMA: Expectation = ["a schema", isRecord];
 const SCHEMA_LIST: Expectation = ["a list of schemas", Array.isArray];
 
@@ -178,7 +178,7 @@ function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: Ya
   return [...EXPECTATIONS].flatMap(([keyword, [words, isRight]]) => {
     const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
     if (value === undefined || isRight(value)) return [];
-    const found = Array.isArray(value) && /^a list/.test(words) ? "another one" : describeValue(value);
+    const found = Array.isArray(value) && /^a list/.test(words) ? "a list of other items" : describeValue(value);
     return [{ path: [...path, keyword], message: `${keyword} must be ${words}, found ${found}` }];
   });
 }

@@ -126,7 +126,7 @@ function helmTemplateProblem({ file, text }: ProjectFile): Diagnostic | undefine
   const before = text.slice(0, found.index + found[0].length).split("\n");
   return {
     ...HELM_TEMPLATE.violation,
-    message: `"{{" belongs to Helm: the file is a template, and no manifest`,
+    message: `the file is a Helm template, not a manifest: found "{{"`,
     position: { file, line: before.length, column: (before.at(-1) ?? "").length + 1 },
     hint: "render the chart and read the result: helm template CHART --include-crds | gen-operator types --out DIR -",
   };
@@ -162,7 +162,7 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: 
   diagnostics.push(...crds.flatMap(problemsOf));
   const kinds = parsed.flatMap((each) => each.kinds);
   if (crds.length + kinds.length === 0 && !hasErrors(diagnostics))
-    diagnostics.push({ ...NO_CRDS.violation, message: "the files hold no CustomResourceDefinition" });
+    diagnostics.push({ ...NO_CRDS.violation, message: "no CustomResourceDefinition found in the files" });
   return { crds, kinds, diagnostics };
 }
 
@@ -179,7 +179,7 @@ function problemsOf(crd: Crd): Diagnostic[] {
 export function passedOver({ file }: CrdFile): Diagnostic {
   return {
     ...NOT_A_CRD.violation,
-    message: "the file holds no CustomResourceDefinition and is passed over",
+    message: "no CustomResourceDefinition found; the file is ignored",
     position: { file, line: 1, column: 1 },
   };
 }
@@ -187,11 +187,11 @@ export function passedOver({ file }: CrdFile): Diagnostic {
 // The API server's rules for names that become part of file and type names.
 const LABEL = {
   pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
-  words: "be at most 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last",
+  words: "consist of at most 63 lower-case letters, digits and hyphens, start with a letter and not end with a hyphen",
 };
 const KIND = {
   pattern: /^[A-Za-z](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
-  words: "be at most 63 letters, digits and hyphens, with a letter first and no hyphen last",
+  words: "consist of at most 63 letters, digits and hyphens, start with a letter and not end with a hyphen",
 };
 const DOMAIN = {
   pattern: /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/,
@@ -232,8 +232,8 @@ class CrdReader {
       this.#fail(
         ["spec", "preserveUnknownFields"],
         CRD_FIELD,
-        "apiextensions.k8s.io/v1 has no preserveUnknownFields: true",
-        "write x-kubernetes-preserve-unknown-fields: true at the root of the schema",
+        "preserveUnknownFields: true is forbidden in apiextensions.k8s.io/v1",
+        "set x-kubernetes-preserve-unknown-fields: true at the root of the schema",
       );
     for (const { kind, path, message } of checkShape(crd))
       if (kind === "type" && !isReadHere(path)) this.#fail(path, CRD_FIELD, `${String(path.at(-1))} ${message}`);
@@ -263,14 +263,14 @@ class CrdReader {
   #failVersion(apiVersion: unknown): void {
     if (apiVersion !== "apiextensions.k8s.io/v1beta1") {
       const found = describeValue(apiVersion);
-      this.#fail(["apiVersion"], CRD_VERSION, `expected apiVersion apiextensions.k8s.io/v1, found ${found}`);
+      this.#fail(["apiVersion"], CRD_VERSION, `apiVersion must be apiextensions.k8s.io/v1, found ${found}`);
       return;
     }
     this.#fail(
       ["apiVersion"],
       CRD_VERSION,
       "apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22",
-      "write apiVersion: apiextensions.k8s.io/v1, and move spec.validation, spec.subresources and\n" +
+      "set apiVersion: apiextensions.k8s.io/v1, and move spec.validation, spec.subresources and\n" +
         "spec.additionalPrinterColumns into each entry of spec.versions (spec.validation.openAPIV3Schema becomes\n" +
         "schema.openAPIV3Schema, JSONPath becomes jsonPath)",
     );
@@ -280,7 +280,12 @@ class CrdReader {
     const { scope } = spec;
     if (scope === "Namespaced" || scope === "Cluster") return scope;
     const hint = typeof scope === "string" ? didYouMean(scope, ["Namespaced", "Cluster"])?.hint : undefined;
-    this.#fail(["spec", "scope"], CRD_FIELD, `expected Namespaced or Cluster, found ${describeValue(scope)}`, hint);
+    this.#fail(
+      ["spec", "scope"],
+      CRD_FIELD,
+      `scope must be Namespaced or Cluster, found ${describeValue(scope)}`,
+      hint,
+    );
     return undefined;
   }
 
@@ -288,7 +293,7 @@ class CrdReader {
     const { versions } = spec;
     if (!Array.isArray(versions) || versions.length === 0) {
       const found = Array.isArray(versions) ? "an empty list" : describeValue(versions);
-      this.#fail(["spec", "versions"], CRD_FIELD, `expected a list of versions, found ${found}`);
+      this.#fail(["spec", "versions"], CRD_FIELD, `versions must be a list with at least one version, found ${found}`);
       return [];
     }
     const read = versions.flatMap(
@@ -297,17 +302,17 @@ class CrdReader {
     const names = read.map(({ name }) => name);
     names.forEach((name, index) => {
       if (names.indexOf(name) < index)
-        this.#fail(["spec", "versions", index, "name"], CRD_FIELD, `version ${quote(name)} is defined twice`);
+        this.#fail(["spec", "versions", index, "name"], CRD_FIELD, `duplicate version ${quote(name)}`);
     });
     const stored = read.filter(({ isStorage }) => isStorage).length;
     if (read.length === versions.length && stored !== 1)
-      this.#fail(["spec", "versions"], CRD_FIELD, `exactly one version must have storage: true, ${stored} have`);
+      this.#fail(["spec", "versions"], CRD_FIELD, `exactly one version must set storage: true, found ${stored}`);
     return read;
   }
 
   #version(version: unknown, path: YamlPath): CrdVersion | undefined {
     if (!isRecord(version)) {
-      this.#fail(path, CRD_FIELD, `expected a version, found ${describeValue(version)}`);
+      this.#fail(path, CRD_FIELD, `a version must be an object, found ${describeValue(version)}`);
       return undefined;
     }
     const name = this.#name(version, { field: "name", in: path, ...LABEL });
@@ -315,7 +320,7 @@ class CrdReader {
     const { served, storage, deprecated, deprecationWarning, subresources } = version;
     for (const [field, value] of Object.entries({ served, storage }))
       if (typeof value !== "boolean")
-        this.#fail([...path, field], CRD_FIELD, `expected ${field}: true or false, found ${describeValue(value)}`);
+        this.#fail([...path, field], CRD_FIELD, `${field} must be true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
     for (const { path: inside, message, hint } of findUselessScalePaths(subresources, schema)) {
       const warning = { ...CRD_SUBRESOURCE.violation, severity: "warning" } as const;
@@ -340,11 +345,7 @@ class CrdReader {
     const written = isRecord(schema) ? schema["openAPIV3Schema"] : undefined;
     const root = withoutNulls(written);
     if (!isRecord(root)) {
-      this.#fail(
-        [...path, "schema"],
-        CRD_SCHEMA,
-        `version ${quote(name)} has no schema.openAPIV3Schema, which apiextensions.k8s.io/v1 requires`,
-      );
+      this.#fail([...path, "schema"], CRD_SCHEMA, `schema.openAPIV3Schema is required in version ${quote(name)}`);
       return undefined;
     }
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
@@ -366,14 +367,14 @@ class CrdReader {
     this.#fail(
       ["metadata", "name"],
       CRD_NAME,
-      `metadata.name must be <plural>.<group>: expected ${quote(expected)}, found ${describeValue(name)}`,
+      `metadata.name must be ${quote(expected)} (<plural>.<group>), found ${describeValue(name)}`,
     );
   }
 
   #record(parent: Fields, field: string, path: YamlPath): Fields | undefined {
     const value = parent[field];
     if (isRecord(value)) return value;
-    this.#fail([...path, field], CRD_FIELD, `expected an object, found ${describeValue(value)}`);
+    this.#fail([...path, field], CRD_FIELD, `${field} must be an object, found ${describeValue(value)}`);
     return undefined;
   }
 
@@ -462,7 +463,7 @@ function findUselessScalePaths(subresources: unknown, schema: Schema): UselessPa
     const known = fields.length === 0 ? undefined : fieldsInstead(schema, fields);
     if (known === undefined) return [];
     const text = textOf(fields);
-    const message = `${name} leads to ${quote(text)}, which the schema lacks, so the subresource scale is without that value`;
+    const message = `${name} refers to ${quote(text)}, which is not in the schema, so the scale subresource lacks that value`;
     return [{ path: ["scale", name], message, ...didYouMean(text, known.map(textOf)) }];
   });
 }

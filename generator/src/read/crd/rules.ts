@@ -6,7 +6,7 @@ export const CRD_EMPTY_OBJECT = defineRule({
   acceptedBy: ["controller"],
   page: {
     meaning:
-      "The schema of a primary's CRD has an object without fields. It looks as if it took any content, but the API server drops everything in it, and `parse` refuses it.",
+      "The schema of a primary's CRD has an object without fields. It looks as if it allowed any content, but the API server drops everything in it, and `parse` rejects it.",
     remedy:
       "Declare `properties` or `additionalProperties`. Set `x-kubernetes-preserve-unknown-fields: true` if the object may have any fields.",
     example: "warning-crd-empty-object",
@@ -17,7 +17,7 @@ export const CRD_FIELD = defineRule({
   id: "crd-field",
   severity: "error",
   page: {
-    meaning: "A field of a CRD is missing or has a value that the API server refuses.",
+    meaning: "A field of a CRD is missing or has a value that the API server rejects.",
     remedy: "Correct the field, or fetch the CRD again.",
     example: "crd-versions",
   },
@@ -27,7 +27,7 @@ export const CRD_NAME = defineRule({
   id: "crd-name",
   severity: "error",
   page: {
-    meaning: "The name of a CRD is not `<plural>.<group>`, or Kubernetes does not accept a name in the CRD.",
+    meaning: "The name of a CRD is not `<plural>.<group>`, or a name in the CRD is not valid in Kubernetes.",
     remedy: "Correct the name.",
     example: "crd-name",
   },
@@ -38,9 +38,9 @@ export const CRD_RULE = defineRule({
   severity: "error",
   page: {
     meaning:
-      "The API server refuses a rule of a CRD (`x-kubernetes-validations`): its CEL does not compile or can cost too much, or its message, reason or fieldPath is invalid. It is an error for the CRD of a primary, and a warning for any other.",
+      "The API server rejects a rule of a CRD (`x-kubernetes-validations`): its CEL does not compile or can cost too much, or its message, reason or fieldPath is invalid. It is an error for the CRD of a primary, and a warning for any other.",
     remedy:
-      "Correct the rule. Against its cost, add maxItems, maxProperties and maxLength to the lists, maps and strings that it reads.",
+      "Correct the rule. To reduce its cost, add maxItems, maxProperties and maxLength to the lists, maps and strings that it reads.",
     example: "crd-rule",
   },
 });
@@ -50,8 +50,9 @@ export const CRD_SCHEMA = defineRule({
   severity: "error",
   page: {
     meaning:
-      "The API server refuses the schema of a CRD: it is not structural, or a default breaks it. It is an error for the CRD of a primary, and a warning for any other.",
-    remedy: "Correct the keyword that the message names. A schema has no `$ref`, and a type for every field.",
+      "The API server rejects the schema of a CRD: it is not structural, or a default violates it. It is an error for the CRD of a primary, and a warning for any other.",
+    remedy:
+      "Correct the keyword that the message names. A schema must not contain `$ref`, and must set a type for every field.",
     example: "crd-structure",
   },
 });
@@ -61,7 +62,7 @@ export const CRD_SUBRESOURCE = defineRule({
   severity: "varies",
   acceptedBy: ["controller"],
   page: {
-    meaning: "A subresource of a CRD is described in a way that the API server refuses or ignores.",
+    meaning: "A subresource of a CRD is defined in a way that the API server rejects or ignores.",
     remedy: "Correct `subresources` of the version.",
     example: "warning-crd-subresource",
   },
@@ -72,7 +73,7 @@ export const CRD_UNKNOWN_FIELD = defineRule({
   severity: "error",
   page: {
     meaning:
-      "A CRD has a field, or its schema a keyword, that Kubernetes does not know. The API server drops it, so a misspelt limit limits nothing; kubectl refuses it. It is an error for the CRD of a primary, and a warning for any other.",
+      "A CRD has a field, or its schema a keyword, that Kubernetes does not know. The API server drops it, so a misspelled limit has no effect; kubectl rejects it. It is an error for the CRD of a primary, and a warning for any other.",
     remedy: "Correct the name, or remove the field.",
     example: "crd-unknown-field",
   },
@@ -92,8 +93,8 @@ export const HELM_TEMPLATE = defineRule({
   id: "helm-template",
   severity: "error",
   page: {
-    meaning: "A file with CRDs is a template of a Helm chart, so it is no YAML before Helm has rendered it.",
-    remedy: "Render the chart, `helm template CHART --include-crds`, and take the CRDs of the result.",
+    meaning: "A file with CRDs is a template of a Helm chart, which is not YAML until Helm renders it.",
+    remedy: "Render the chart with `helm template CHART --include-crds`, and use the CRDs of the result.",
     example: "helm-template",
   },
 });
@@ -104,7 +105,7 @@ export const INEXACT_NUMBER = defineRule({
   acceptedBy: ["controller"],
   page: {
     meaning:
-      "A default or an enum of a CRD has an integer beyond 2^53. JavaScript has no such number: an operator reads, compares and writes the nearest one that it has.",
+      "A default or an enum of a CRD contains an integer beyond 2^53, which JavaScript rounds: an operator reads, compares and writes the nearest number.",
     remedy: "Do nothing if the operator never uses the field. Otherwise make the field a string.",
     example: "warning-inexact-number",
   },
@@ -114,8 +115,8 @@ export const NO_CRDS = defineRule({
   id: "no-crds",
   severity: "error",
   page: {
-    meaning: "No file that was given has a CustomResourceDefinition.",
-    remedy: "Name files or folders with CRDs.",
+    meaning: "None of the files contains a CustomResourceDefinition.",
+    remedy: "Use files or folders with CRDs.",
   },
 });
 
@@ -123,7 +124,7 @@ export const NOT_A_CRD = defineRule({
   id: "not-a-crd",
   severity: "warning",
   page: {
-    meaning: "A file among the CRDs holds no CustomResourceDefinition.",
+    meaning: "A file among the CRDs contains no CustomResourceDefinition.",
     remedy: "Move the file elsewhere.",
     example: "not-a-crd",
   },
@@ -136,7 +137,7 @@ export const UNCHECKED_RULE = defineRule({
   page: {
     meaning: "A rule of a CRD (`x-kubernetes-validations`) uses CEL that `parse` of the class cannot evaluate.",
     remedy:
-      "Do nothing if it is enough that the API server checks the rule. Otherwise rewrite the rule without what the message names.",
+      "Do nothing if it is enough that the API server checks the rule. Otherwise rewrite the rule without the part that the message names.",
     example: "warning-unchecked-rule",
   },
 });

@@ -91,7 +91,7 @@ const AS_KUBECTL: DocumentOptions & SchemaOptions = {
 
 /** Describes why a text is not valid JSON, and how to fix it. `error` is the error of `JSON.parse`. */
 export function describeJsonError(file: string, text: string, error: SyntaxError): Diagnostic {
-  const isOfJson = ({ rule, message }: Diagnostic) => rule === YAML_SYNTAX.id && !message.startsWith("not YAML");
+  const isOfJson = ({ rule, message }: Diagnostic) => rule === YAML_SYNTAX.id && !message.startsWith("invalid YAML");
   // YAML accepts a superset of JSON, so it may not find an error.
   return markOfMerge(file, text) ?? parseYaml(file, text).diagnostics.find(isOfJson) ?? jsonError(file, text, error);
 }
@@ -234,7 +234,7 @@ function surprisesIn({ file, document, lines }: YamlSource): Diagnostic[] {
         ...YAML_SCALAR.violation,
         message: `kubectl reads ${quote(source)} as ${surprise.value}`,
         position: positionOf(file, lines, range?.[0] ?? 0),
-        hint: `write ${surprise.value}, or put it into quotes if it is a text`,
+        hint: `use ${surprise.value}, or quote it if it is a string`,
       });
     },
   });
@@ -289,8 +289,8 @@ function unknownTag(node: Node, source: YamlSource, scalars: Scalars): Diagnosti
       ...YAML_TAG.violation,
       ...(scalars === "kubectl" && node.tag.startsWith("!")
         ? { severity: "warning", message: `kubectl ignores the YAML tag ${quote(node.tag)}` }
-        : { severity: "error", message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here` }),
-      hint: 'put a text that starts with "!" into quotes',
+        : { severity: "error", message: `YAML tag ${quote(node.tag)} is not allowed` }),
+      hint: 'remove the tag, or quote a string that starts with "!"',
     },
   ];
 }
@@ -314,7 +314,7 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
     const [text, earlierText] = [sourceTextOf(pair), sourceTextOf(earlier)];
     const said =
       text === earlierText
-        ? `${isDependent ? "dependent" : "key"} ${quote(key)} is given twice`
+        ? `duplicate ${isDependent ? "dependent" : "key"} ${quote(key)}`
         : `keys ${earlierText} and ${text} are both ${quote(key)} in JSON, so kubectl drops one of them`;
     return [
       {
@@ -323,10 +323,10 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
         message: `${said}, first at ${formatPosition(position)}`,
         path: formatPath([...path, key]),
         hint: isDependent
-          ? "give one of the two another name, or delete it"
+          ? "rename or remove one of the two"
           : isCollection(pair.value) && isCollection(earlier.value)
-            ? `put the entries of both under one ${quote(key)}, and delete the other`
-            : "keep one of the two",
+            ? `move the entries of both to one ${quote(key)}, and remove the other`
+            : "remove one of the two",
       },
     ];
   });
@@ -344,7 +344,7 @@ function wrongKeys(map: YAMLMap, source: YamlSource): Diagnostic[] {
   return map.items.flatMap(({ key }): Diagnostic[] => {
     const given = isAlias(key) ? key.resolve(document) : key;
     if (!isCollection(given)) return [];
-    const message = `a ${isMap(given) ? "mapping" : "list"} cannot be a key: kubectl takes texts, numbers and booleans`;
+    const message = `a ${isMap(given) ? "mapping" : "list"} cannot be a key: must be a string, a number or a boolean`;
     return [{ ...at(source, firstKeyIn(key)), ...YAML_KEY.violation, message }];
   });
 }
@@ -363,7 +363,7 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
     const { key, value } = pair;
     const merged = isAlias(value) ? value.resolve(document) : value;
     if (isMap(merged) || (isSeq(merged) && merged.items.every(isMapping))) return [];
-    const message = '"<<" merges mappings only: expected an alias, a mapping, or a list of these';
+    const message = '"<<" can merge mappings only: must be an alias, a mapping, or a list of these';
     return [{ ...at(source, isNode(value) && value.range != null ? value : key), ...YAML_MERGE.violation, message }];
   });
 }
@@ -372,9 +372,11 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
 function unreadableValue(scalar: Scalar, source: YamlSource): Diagnostic[] {
   const { value } = scalar;
   if (typeof value === "number" && !Number.isFinite(value))
-    return [{ ...at(source, scalar), ...YAML_NUMBER.violation, message: `${scalar.source} is no number of JSON` }];
+    return [
+      { ...at(source, scalar), ...YAML_NUMBER.violation, message: `invalid value ${scalar.source}: not a JSON number` },
+    ];
   if (typeof value !== "string" || !/\p{Surrogate}/u.test(value)) return [];
-  const message = `${quote(value)} has half of a character: \\ud800 to \\udfff stand for characters only in pairs`;
+  const message = `invalid string ${quote(value)}: \\ud800 to \\udfff must occur in surrogate pairs`;
   return [{ ...at(source, scalar), ...YAML_TEXT.violation, message }];
 }
 
@@ -399,12 +401,12 @@ class AliasSizes {
 
   /** Counts an alias. Returns its problem, or undefined. */
   add(alias: Alias, ancestors: readonly unknown[]): string | undefined {
-    if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
+    if (++this.#count > MAX_ALIASES) return `too many aliases: must be at most ${MAX_ALIASES}`;
     const target = alias.resolve(this.#source.document);
     if (target === undefined) return `${quote(`*${alias.source}`)} refers to an anchor that is not defined before it`;
     if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to a value that contains it`;
     this.#total += this.#sizeOf(target);
-    return this.#total > MAX_EXPANDED ? `aliases stand for more than ${MAX_EXPANDED} values` : undefined;
+    return this.#total > MAX_EXPANDED ? `aliases expand to more than ${MAX_EXPANDED} values` : undefined;
   }
 
   #sizeOf(node: unknown): number {

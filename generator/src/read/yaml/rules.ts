@@ -4,7 +4,7 @@ export const DUPLICATE_DEPENDENT = defineRule({
   id: "duplicate-dependent",
   severity: "error",
   page: {
-    meaning: "`dependsOn` names a dependent twice.",
+    meaning: "`dependents` has two entries with the same name.",
     remedy: "Remove one of the two.",
     example: "duplicate-dependent",
   },
@@ -25,7 +25,7 @@ export const YAML_ALIAS = defineRule({
   severity: "error",
   page: {
     meaning: "YAML aliases of the file expand without end, or to too much.",
-    remedy: "Write the values out.",
+    remedy: "Repeat the values instead of using aliases.",
     example: "alias-bomb",
   },
 });
@@ -34,23 +34,26 @@ export const YAML_KEY = defineRule({
   id: "yaml-key",
   severity: "error",
   page: {
-    meaning: "A mapping or a list stands where a key has to be.",
-    remedy: 'Give the key as a text; a "?" or a brace too many makes a mapping of it.',
+    meaning: "A mapping or a list is used as a key.",
+    remedy: 'Use a string as the key; an extra "?" or brace turns it into a mapping.',
   },
 });
 
 export const YAML_MERGE = defineRule({
   id: "yaml-merge",
   severity: "error",
-  page: { meaning: "A merge key `<<` has no map.", remedy: "Refer to a map, or write the values out." },
+  page: {
+    meaning: "The value of a merge key `<<` is not a map.",
+    remedy: "Use an alias of a map, or repeat the values.",
+  },
 });
 
 export const YAML_NUMBER = defineRule({
   id: "yaml-number",
   severity: "error",
   page: {
-    meaning: "A number loses digits, or JSON has no such number.",
-    remedy: "Quote the number, or write one that JSON has.",
+    meaning: "A number loses digits, or is not valid in JSON.",
+    remedy: "Quote the number, or use one that is valid in JSON.",
   },
 });
 
@@ -58,8 +61,8 @@ export const YAML_SCALAR = defineRule({
   id: "yaml-scalar",
   severity: "warning",
   page: {
-    meaning: "A scalar means one thing in YAML 1.1 and another in YAML 1.2.",
-    remedy: "Quote the text, or write `true`, `false` or a decimal number.",
+    meaning: "A scalar has different meanings in YAML 1.1 and YAML 1.2.",
+    remedy: "Quote the string, or use `true`, `false` or a decimal number.",
   },
 });
 
@@ -86,5 +89,5 @@ export const YAML_TAG = defineRule({
 export const YAML_TEXT = defineRule({
   id: "yaml-text",
   severity: "error",
-  page: { meaning: "A text has characters that no file can hold.", remedy: "Remove the characters." },
+  page: { meaning: "A string contains characters that cannot be written to a file.", remedy: "Remove the characters." },
 });

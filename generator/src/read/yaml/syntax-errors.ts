@@ -50,19 +50,19 @@ export function syntaxErrors(source: YamlSource): Diagnostic[] {
 export function markOfMerge(file: string, text: string): Diagnostic | undefined {
   const line = text.split("\n").findIndex((each) => /^([<|=>])\1{6}/.test(each)) + 1;
   if (line === 0) return undefined;
-  const message = "the line is a mark of a merge that is not finished";
+  const message = "unresolved merge conflict";
   return {
     ...YAML_SYNTAX.violation,
     message,
     position: { file, line, column: 1 },
-    hint: "finish the merge, and delete its marks",
+    hint: "resolve the conflict, and remove its markers",
   };
 }
 
 /** Message for a stack overflow of the recursive parser. */
 export const TOO_DEEP = "the document is nested too deeply";
 
-const JSON_HINT = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+const JSON_HINT = "use double quotes for names and strings, and a comma between entries, but not after the last";
 
 /** Converts an error of `JSON.parse` to a diagnostic. */
 export function jsonError(file: string, text: string, { message }: SyntaxError): Diagnostic {
@@ -75,7 +75,7 @@ export function jsonError(file: string, text: string, { message }: SyntaxError):
     /^Unterminated string/.test(said) || (/^Bad control/.test(said) && /[\r\n]/.test(text.charAt(offset)));
   const position = positionAfter(file, text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset));
   const problem = isUnclosed ? UNCLOSED_TEXT : lowerCase(said);
-  return { ...YAML_SYNTAX.violation, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
+  return { ...YAML_SYNTAX.violation, message: `invalid JSON: ${problem}`, position, hint: JSON_HINT };
 }
 
 /** Returns the offset at which `JSON.parse` stopped. For an unexpected character, its message only contains the surrounding text. */
@@ -109,7 +109,7 @@ function describeInJson(stop: Stop): Diagnostic {
   if (bracket?.position !== undefined)
     return {
       ...YAML_SYNTAX.violation,
-      message: `not JSON: ${bracket.message}`,
+      message: `invalid JSON: ${bracket.message}`,
       position: bracket.position,
       hint: JSON_HINT,
     };
@@ -117,18 +117,20 @@ function describeInJson(stop: Stop): Diagnostic {
   const said = error === undefined ? undefined : jsonError(file, text, error);
   const isComma = code === "MULTILINE_IMPLICIT_KEY" || code === "BLOCK_IN_FLOW" || /^Missing , between/.test(message);
   const position = said?.position ?? (isComma ? stop.end : stop.start);
-  if (isComma && said?.message !== `not JSON: ${UNCLOSED_TEXT}`)
-    return { ...YAML_SYNTAX.violation, message: `not JSON: ${MISSING_COMMA}`, position, hint: JSON_HINT };
-  return said ?? { ...YAML_SYNTAX.violation, message: `not JSON: ${lowerCase(message)}`, position, hint: JSON_HINT };
+  if (isComma && said?.message !== `invalid JSON: ${UNCLOSED_TEXT}`)
+    return { ...YAML_SYNTAX.violation, message: `invalid JSON: ${MISSING_COMMA}`, position, hint: JSON_HINT };
+  return (
+    said ?? { ...YAML_SYNTAX.violation, message: `invalid JSON: ${lowerCase(message)}`, position, hint: JSON_HINT }
+  );
 }
 
-const MISSING_COMMA = "a comma is missing before this entry";
-const UNCLOSED_TEXT = "a text in quotes is not closed";
+const MISSING_COMMA = "missing comma before this entry";
+const UNCLOSED_TEXT = "missing closing quote of a string";
 
 function yamlProblem(stop: Stop, stops: readonly Stop[]): Problem {
   if (/call stack/.test(stop.error.message)) return { message: TOO_DEEP };
   const { message, ...others } = indentProblem(stop, stops) ?? otherProblem(stop);
-  return { message: `not YAML: ${message}`, ...others };
+  return { message: `invalid YAML: ${message}`, ...others };
 }
 
 /** Describes an error that is caused by the start of a line, such as its indentation; undefined for other errors. */
@@ -138,14 +140,14 @@ function indentProblem({ error, source, lines, start, end }: Stop, stops: readon
   if (code === "TAB_AS_INDENT")
     return {
       message: "the line is indented with a tab",
-      hint: "indent it with blanks: YAML takes no tabs there",
+      hint: "indent it with spaces: YAML does not allow tabs there",
       line: start.line,
     };
   // For the library, the value continues in the line of the next key, and is part of that key.
   const next = stops.find((each) => each.error.code === "MULTILINE_IMPLICIT_KEY" && each.error.pos[0] === pos[0]);
   if (next !== undefined && next.end.line > start.line)
     return isInBrackets(source.document, pos[0])
-      ? { message: MISSING_COMMA, hint: "entries in brackets have commas between them", line: next.end.line }
+      ? { message: MISSING_COMMA, hint: "separate entries in brackets with commas", line: next.end.line }
       : continuedValue(lines, start.line, next.end.line);
   const isMisplaced = /must start at the same column$|^Sequence item without|^A block sequence/.test(message);
   const isUnexpected = /at node end$/.test(message) && line.slice(0, start.column - 1).trim() === "";
@@ -158,13 +160,13 @@ function continuedValue(lines: readonly string[], line: number, next: number): P
   if (!isEntry || indentOf(below) <= indentOf(above))
     return {
       message: 'the line is neither "key: value" nor "- item"',
-      hint: "write a blank after the colon or the hyphen, or a colon after the key",
+      hint: "add a space after the colon or the hyphen, or a colon after the key",
       line,
     };
   const column = columnsOf(above).find((each) => each <= indentOf(below)) ?? 0;
   return {
-    message: `the line is indented deeper than line ${line}, which has a value already`,
-    hint: `indent it by ${column} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
+    message: `the line is indented deeper than line ${line}, which already has a value`,
+    hint: `indent it by ${column} like line ${line}, or quote the value of line ${line} if it continues here`,
     line: next,
   };
 }
@@ -178,9 +180,9 @@ function misplacedLine(lines: readonly string[], stopped: number): Problem {
   const levels = levelsAbove(lines.slice(0, line - 1));
   if (levels.some(({ column }) => column === own))
     return isItem
-      ? { message: "a list item stands among keys", hint: "indent the list deeper than its key", line }
+      ? { message: "unexpected list item among keys", hint: "indent the list deeper than its key", line }
       : {
-          message: "a key stands among list items",
+          message: "unexpected key among list items",
           hint: 'begin the line with "- ", or indent it as another key',
           line,
         };
@@ -189,8 +191,8 @@ function misplacedLine(lines: readonly string[], stopped: number): Problem {
   const near = [ofKind.findLast(({ column }) => column > own), ofKind.find(({ column }) => column < own)];
   const ways = near.flatMap((each) => (each === undefined ? [] : [`by ${each.column} to follow line ${each.line}`]));
   return {
-    message: `no line above that it can follow is indented by ${own}`,
-    hint: ways.length === 0 ? "indent it as a line above" : `indent it ${ways.join(", or ")}`,
+    message: `invalid indentation by ${own}: no line above that it can follow has it`,
+    hint: ways.length === 0 ? "indent it like a line above" : `indent it ${ways.join(", or ")}`,
     line,
   };
 }
@@ -233,11 +235,11 @@ function otherProblem(stop: Stop): Problem {
   const { error, lines, start } = stop;
   const { code, message } = error;
   const line = lines[start.line - 1] ?? "";
-  if (/[\s{]when:/.test(line)) return { message: lowerCase(message), hint: "put the expression into quotes" };
+  if (/[\s{]when:/.test(line)) return { message: lowerCase(message), hint: "quote the expression" };
   if (code === "BLOCK_AS_IMPLICIT_KEY")
     return {
-      message: 'the value has ": " in it',
-      hint: "put the value into quotes",
+      message: 'the value contains ": "',
+      hint: "quote the value",
     };
   return unclosed(stop) ?? { message: lowerCase(message) };
 }

@@ -39,7 +39,10 @@ suite("hostile text", (test) => {
       '{ type: object, properties: { a: { type: string, enum: ["x\\udbff"] } } }',
       '{ type: object, properties: { a: { type: string, default: "\\ud800\\ud800" } } }',
     ])
-      assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-text: .* has half of a character/);
+      assert.match(
+        (await typesOf(schema)).messages,
+        /a\.yaml:14:\d+: error yaml-text: invalid string .*: .* must occur in surrogate pairs/,
+      );
     assert.is((await typesOf('{ type: object, description: "\\ud83d\\ude00" }')).messages, "");
   });
 
@@ -63,14 +66,17 @@ suite("hostile text", (test) => {
     const found = diagnostics.find(({ severity }) => severity === "error");
     assert.match(
       found === undefined ? "" : formatDiagnostic(found),
-      /yaml:9:\d+: error when-syntax: .* direction of text/,
+      /yaml:9:\d+: error when-syntax: .* that change the text direction/,
     );
   });
 
   test("rejects numbers that JSON cannot represent, and warns about integers beyond 2^53", async () => {
     for (const value of [".nan", ".inf", "-.inf", "1e400"])
       for (const schema of [`{ type: object, maxProperties: ${value} }`, `{ type: object, default: { a: ${value} } }`])
-        assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-number: .* is no number of JSON/);
+        assert.match(
+          (await typesOf(schema)).messages,
+          /a\.yaml:14:\d+: error yaml-number: invalid value .*: not a JSON number/,
+        );
     for (const value of ["9007199254740993", "-9223372036854775808", "9223372036854775807"])
       for (const field of [`default: ${value}`, `enum: [1, ${value}]`]) {
         const schema = `{ type: object, properties: { a: { type: integer, format: int64, ${field} } } }`;

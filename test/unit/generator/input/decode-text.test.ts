@@ -2,10 +2,10 @@ import { decodeText } from "#generator/read/project-files.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("decodeText", (test) => {
-  const UTF_8 = "save it as UTF-8";
+  const UTF_8 = "save the file as UTF-8";
   const cases: readonly (readonly [title: string, bytes: Buffer, place: string, hint?: string])[] = [
     ["Latin-1", Buffer.from("a: b\nc: caf\u00e9\n", "latin1"), "2:7 0xe9"],
-    ["UTF-16", Buffer.from("\ufeffa: b", "utf16le"), "1:1 0xff", "it is UTF-16; save it as UTF-8"],
+    ["UTF-16", Buffer.from("\ufeffa: b", "utf16le"), "1:1 0xff", "save the file as UTF-8 instead of UTF-16"],
     ["a truncated character at the end", Buffer.from("\u00e4\n\u20ac").subarray(0, 5), "2:1 0xe2"],
     ["a truncated character within a line", Buffer.from([0x61, 0xe2, 0x82, 0x0a]), "1:2 0xe2"],
     [

@@ -21,7 +21,7 @@ suite("parseManifests", (test) => {
       ["a: { ? { b: true } : 1 }\n", "1:10"],
     ])
       assert.equal(problemsOf(String(text)), [
-        `a.yaml:${place}: error yaml-key: a mapping cannot be a key: kubectl takes texts, numbers and booleans`,
+        `a.yaml:${place}: error yaml-key: a mapping cannot be a key: must be a string, a number or a boolean`,
       ]);
     for (const text of [
       "a: 1\n[b]: 2\n",
@@ -115,7 +115,7 @@ suite("parseManifests", (test) => {
     );
     assert.equal(valuesOf("a: !secret 5\nb: !list [1]\n"), [{ a: "5", b: [1] }]);
     assert.equal(problemsOf("a: !secret 5\n"), [
-      'a.yaml:1:4: warning yaml-tag: kubectl ignores the YAML tag "!secret"\n  put a text that starts with "!" into quotes',
+      'a.yaml:1:4: warning yaml-tag: kubectl ignores the YAML tag "!secret"\n  remove the tag, or quote a string that starts with "!"',
     ]);
   });
 
@@ -139,9 +139,9 @@ suite("parseManifests", (test) => {
 
   test("warns about scalars that kubectl reads as another type", () => {
     assert.equal(problemsOf('a: "on"\nb:\n  - on\n  - 0755\n  - 1_0\n  - true\n  - 0x1F\n'), [
-      'a.yaml:3:5: warning yaml-scalar: kubectl reads "on" as true\n  write true, or put it into quotes if it is a text',
-      'a.yaml:4:5: warning yaml-scalar: kubectl reads "0755" as 493\n  write 493, or put it into quotes if it is a text',
-      'a.yaml:5:5: warning yaml-scalar: kubectl reads "1_0" as 10\n  write 10, or put it into quotes if it is a text',
+      'a.yaml:3:5: warning yaml-scalar: kubectl reads "on" as true\n  use true, or quote it if it is a string',
+      'a.yaml:4:5: warning yaml-scalar: kubectl reads "0755" as 493\n  use 493, or quote it if it is a string',
+      'a.yaml:5:5: warning yaml-scalar: kubectl reads "1_0" as 10\n  use 10, or quote it if it is a string',
     ]);
   });
 

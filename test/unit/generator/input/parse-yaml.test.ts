@@ -44,22 +44,22 @@ suite("parseYaml", (test) => {
 
   test("rejects a duplicate key with both positions, in any style and in JSON", () => {
     assert.equal(problemsOf("a:\n  b: 1\n  'b': 2\n"), [
-      'a.yaml:3:3: error duplicate-key: key "b" is given twice, first at a.yaml:2:3\n  at a.b\n  keep one of the two',
+      'a.yaml:3:3: error duplicate-key: duplicate key "b", first at a.yaml:2:3\n  at a.b\n  remove one of the two',
     ]);
     const [both] = problemsOf("removed:\n  a: {}\nb: 1\nremoved:\n  c: {}\n");
-    assert.match(both ?? "", '\n  put the entries of both under one "removed", and delete the other');
+    assert.match(both ?? "", '\n  move the entries of both to one "removed", and remove the other');
     assert.equal(problemsOf('{"l": [{}, {"b": 1,\n "b": 2}]}'), [
-      'a.yaml:2:2: error duplicate-key: key "b" is given twice, first at a.yaml:1:13\n  at l[1].b\n  keep one of the two',
+      'a.yaml:2:2: error duplicate-key: duplicate key "b", first at a.yaml:1:13\n  at l[1].b\n  remove one of the two',
     ]);
   });
 
   test("reports wrong indentation with the cause and the allowed indents", () => {
     const deep = (line: number, column: number, by: number) => [
-      `${line + 1}:${column}: the line is indented deeper than line ${line}, which has a value already`,
-      `indent it by ${by} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
+      `${line + 1}:${column}: the line is indented deeper than line ${line}, which already has a value`,
+      `indent it by ${by} like line ${line}, or quote the value of line ${line} if it continues here`,
     ];
     const lost = (place: string, by: number, hint: string) => [
-      `${place}: no line above that it can follow is indented by ${by}`,
+      `${place}: invalid indentation by ${by}: no line above that it can follow has it`,
       `indent it ${hint}`,
     ];
     const cases: [text: string, expected: string[]][] = [
@@ -70,50 +70,49 @@ suite("parseYaml", (test) => {
       ["s:\n  - a: 1\n\n   # x\n   b: 2\n", lost("5:4", 3, "by 4 to follow line 2, or by 0 to follow line 1")],
       ["s:\n  - 1\n - 2\n", lost("3:2", 1, "by 2 to follow line 2")],
       ["x: 1\n---\n  a: 1\nb: 2\n", lost("4:1", 0, "by 2 to follow line 3")],
-      ["s:\n  a: 1\n  - 2\n", ["3:3: a list item stands among keys", "indent the list deeper than its key"]],
+      ["s:\n  a: 1\n  - 2\n", ["3:3: unexpected list item among keys", "indent the list deeper than its key"]],
       [
         "s:\n  - 2\n  a: 1\n",
-        ["3:3: a key stands among list items", 'begin the line with "- ", or indent it as another key'],
+        ["3:3: unexpected key among list items", 'begin the line with "- ", or indent it as another key'],
       ],
-      ["s:\n\ta: 1\n", ["2:2: the line is indented with a tab", "indent it with blanks: YAML takes no tabs there"]],
+      [
+        "s:\n\ta: 1\n",
+        ["2:2: the line is indented with a tab", "indent it with spaces: YAML does not allow tabs there"],
+      ],
     ];
     for (const [text, [problem, hint]] of cases)
       assert.equal(problemsOf(text), [
-        `a.yaml:${problem?.replace(": ", ": error yaml-syntax: not YAML: ")}\n  ${hint}`,
+        `a.yaml:${problem?.replace(": ", ": error yaml-syntax: invalid YAML: ")}\n  ${hint}`,
       ]);
   });
 
   test("reports the first syntax error with a hint", () => {
-    const entry = "write a blank after the colon or the hyphen, or a colon after the key";
-    const json = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
-    const commas = "entries in brackets have commas between them";
-    const marks = "finish the merge, and delete its marks";
+    const entry = "add a space after the colon or the hyphen, or a colon after the key";
+    const json = "use double quotes for names and strings, and a comma between entries, but not after the last";
+    const commas = "separate entries in brackets with commas";
+    const marks = "resolve the conflict, and remove its markers";
     const cases: [text: string, problem: string, hint: string][] = [
-      ["a:1\nb: 2\n", '1:1: not YAML: the line is neither "key: value" nor "- item"', entry],
-      ["a: b: c\n", '1:4: not YAML: the value has ": " in it', "put the value into quotes"],
+      ["a:1\nb: 2\n", '1:1: invalid YAML: the line is neither "key: value" nor "- item"', entry],
+      ["a: b: c\n", '1:4: invalid YAML: the value contains ": "', "quote the value"],
       [
         "a: [1\nb: 2\n",
-        '1:4: not YAML: "[" is not closed',
+        '1:4: invalid YAML: "[" is not closed',
         'close it with "]", and indent the lines in it deeper than its key',
       ],
       [
         "a: {\n  b: [1,\n}\n",
-        '2:6: not YAML: "[" is not closed',
+        '2:6: invalid YAML: "[" is not closed',
         'close it with "]", and indent the lines in it deeper than its key',
       ],
-      ["a: 'b\nc: 1\n", "1:4: not YAML: a text in quotes is not closed", "close it with '"],
-      [
-        "a: 1\n<<<<<<< ours\nb: [\n",
-        "2:1: the line is a mark of a merge that is not finished",
-        "finish the merge, and delete its marks",
-      ],
-      ["a: {\n  b: 1\n  c: 2\n}\n", "3:3: not YAML: a comma is missing before this entry", commas],
-      ["a: [\n  b: 1\n  c: 2\n]\n", "3:3: not YAML: a comma is missing before this entry", commas],
-      ['{ "a": 1,\n||||||| base\n"b": 2 }\n', "2:1: the line is a mark of a merge that is not finished", marks],
-      ['{ "a": 1,\n  "b": [2\n}\n', '2:8: not JSON: "[" is not closed', json],
-      ['{ "a": 1\n  "b": 2 }\n', "2:3: not JSON: a comma is missing before this entry", json],
-      ["{\n", '1:1: not JSON: "{" is not closed', json],
-      ['{ "a": "b\n}\n', "1:8: not JSON: a text in quotes is not closed", json],
+      ["a: 'b\nc: 1\n", "1:4: invalid YAML: missing closing quote of a string", "close it with '"],
+      ["a: 1\n<<<<<<< ours\nb: [\n", "2:1: unresolved merge conflict", "resolve the conflict, and remove its markers"],
+      ["a: {\n  b: 1\n  c: 2\n}\n", "3:3: invalid YAML: missing comma before this entry", commas],
+      ["a: [\n  b: 1\n  c: 2\n]\n", "3:3: invalid YAML: missing comma before this entry", commas],
+      ['{ "a": 1,\n||||||| base\n"b": 2 }\n', "2:1: unresolved merge conflict", marks],
+      ['{ "a": 1,\n  "b": [2\n}\n', '2:8: invalid JSON: "[" is not closed', json],
+      ['{ "a": 1\n  "b": 2 }\n', "2:3: invalid JSON: missing comma before this entry", json],
+      ["{\n", '1:1: invalid JSON: "{" is not closed', json],
+      ['{ "a": "b\n}\n', "1:8: invalid JSON: missing closing quote of a string", json],
     ];
     for (const [text, problem, hint] of cases)
       assert.equal(problemsOf(text), [`a.yaml:${problem.replace(": ", ": error yaml-syntax: ")}\n  ${hint}`]);
@@ -121,14 +120,14 @@ suite("parseYaml", (test) => {
 
   test("reports errors of JSON.parse in one line with their position", () => {
     const cases: [text: string, problem: string][] = [
-      ['{ "a": [1,\n  ]\n}\n', '2:3: not JSON: unexpected "]"'],
-      [`{ "a": [${"1, ".repeat(30)}\n  ],\n  "b": [1]\n}\n`, '2:3: not JSON: unexpected "]"'],
-      ["\n// a\n{}", '2:1: not JSON: unexpected "/"'],
-      ['{ "a": 1, // a\n  "b": 2 }', "1:11: not JSON: expected double-quoted property name"],
-      ['{ "a": "b,\n  "c": "d"\n}\n', "1:8: not JSON: a text in quotes is not closed"],
-      ['{ "a": "b\t"\n}\n', "1:10: not JSON: bad control character in string literal"],
-      ['{ "a": "b', "1:8: not JSON: a text in quotes is not closed"],
-      ['{ "a": 1,\n<<<<<<< ours\n  "b": 2\n}\n', "2:1: the line is a mark of a merge that is not finished"],
+      ['{ "a": [1,\n  ]\n}\n', '2:3: invalid JSON: unexpected "]"'],
+      [`{ "a": [${"1, ".repeat(30)}\n  ],\n  "b": [1]\n}\n`, '2:3: invalid JSON: unexpected "]"'],
+      ["\n// a\n{}", '2:1: invalid JSON: unexpected "/"'],
+      ['{ "a": 1, // a\n  "b": 2 }', "1:11: invalid JSON: expected double-quoted property name"],
+      ['{ "a": "b,\n  "c": "d"\n}\n', "1:8: invalid JSON: missing closing quote of a string"],
+      ['{ "a": "b\t"\n}\n', "1:10: invalid JSON: bad control character in string literal"],
+      ['{ "a": "b', "1:8: invalid JSON: missing closing quote of a string"],
+      ['{ "a": 1,\n<<<<<<< ours\n  "b": 2\n}\n', "2:1: unresolved merge conflict"],
     ];
     for (const [text, problem] of cases) {
       assert.throws(
@@ -161,14 +160,17 @@ suite("parseYaml", (test) => {
       levels.push(`${name}: &${name} [${`*${previous}, `.repeat(10)}]`);
     }
     const [problem] = problemsOf(levels.join("\n"));
-    assert.match(String(problem), /error yaml-alias: aliases stand for more than 100000 values/);
-    assert.match(problemsOf(`a: &a 1\nb: [${"*a,".repeat(1001)}]`).join(), /error yaml-alias: more than 1000 aliases/);
+    assert.match(String(problem), /error yaml-alias: aliases expand to more than 100000 values/);
+    assert.match(
+      problemsOf(`a: &a 1\nb: [${"*a,".repeat(1001)}]`).join(),
+      /error yaml-alias: too many aliases: must be at most 1000/,
+    );
   });
 
   test("rejects custom tags with their position", () => {
     assert.equal(problemsOf("a: 1\nb:   !secondary.x\n"), [
-      'a.yaml:2:6: error yaml-tag: "!secondary.x" is read as a YAML tag, which has no meaning here\n' +
-        '  put a text that starts with "!" into quotes',
+      'a.yaml:2:6: error yaml-tag: YAML tag "!secondary.x" is not allowed\n' +
+        '  remove the tag, or quote a string that starts with "!"',
     ]);
     assert.equal(problemsOf("a: !!binary aGk=\n").length, 1);
     assert.equal(problemsOf("a: !!str 1\nb: ! x\n"), []);

@@ -118,8 +118,8 @@ suite("readCrds", (test) => {
     const old = crdOf("A").replace('"scope"', '"preserveUnknownFields":true,"scope"');
     const { diagnostics, crds } = read(old);
     assert.equal(crds, []);
-    assert.match(diagnostics[0]?.message ?? "", "has no preserveUnknownFields: true");
-    assert.is(diagnostics[0]?.hint, "write x-kubernetes-preserve-unknown-fields: true at the root of the schema");
+    assert.match(diagnostics[0]?.message ?? "", "preserveUnknownFields: true is forbidden");
+    assert.is(diagnostics[0]?.hint, "set x-kubernetes-preserve-unknown-fields: true at the root of the schema");
   });
 
   test("rejects a schema that is nested too deeply", () => {

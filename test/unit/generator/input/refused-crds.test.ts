@@ -108,12 +108,12 @@ suite("valid CRD", (test) => {
     const { crds, diagnostics } = readCrds({ file: "a.json", text });
     const found = [...diagnostics, ...crds.flatMap((crd) => crd.findProblems())];
     // To the API server the index is a part of the name of a field.
-    const useless = "which the schema lacks, so the subresource scale is without that value";
+    const useless = "which is not in the schema, so the scale subresource lacks that value";
     assert.equal(
       found.map(({ severity, message }) => [severity, message]),
       [
-        ["warning", `specReplicasPath leads to ".spec.pools[0].replicas", ${useless}`],
-        ["warning", `statusReplicasPath leads to ".status.replicas", ${useless}`],
+        ["warning", `specReplicasPath refers to ".spec.pools[0].replicas", ${useless}`],
+        ["warning", `statusReplicasPath refers to ".status.replicas", ${useless}`],
       ],
     );
     const fields = (crds[0]?.versions[0]?.schema as { properties: { spec: { properties: typeof properties } } })

@@ -168,7 +168,7 @@ suite("schema of a workflow spec", (test) => {
       ["a"],
     );
     assert.equal(diagnostics.map(formatDiagnostic), [
-      "workflow.yaml:9:67: error spec-type: expected a duration such as 2s, 500ms or 1h30m, found the number 10\n" +
+      "workflow.yaml:9:67: error spec-type: invalid value 10: must be a duration such as 2s, 500ms or 1h30m\n" +
         "  at document 2, spec.controller.maxReconciliationInterval",
     ]);
   });

@@ -101,7 +101,7 @@ suite("crdPresent", (test) => {
     [
       "a built-in kind, which is always present",
       ["dependents: { a: { resource: v1/ConfigMap, activationCondition: { not: { crdPresent: { of: v1/Pod } } } } }"],
-      /constant-condition: not: crdPresent never holds: v1\/Pod is a kind of Kubernetes/,
+      /constant-condition: not: crdPresent is never true: v1\/Pod is built into Kubernetes/,
     ],
     [
       "its use in a readyPostcondition",
@@ -111,12 +111,12 @@ suite("crdPresent", (test) => {
     [
       "the negation of another condition",
       ["dependents: { a: { resource: v1/ConfigMap, reconcilePrecondition: { not: ready } } }"],
-      /expected crdPresent, or crdPresent with its argument of, found "ready"/,
+      /invalid value "ready": must be crdPresent, or an object with crdPresent/,
     ],
     [
       "another condition in an event source",
       ["eventSources: { a: { resource: v1/Pod, activationCondition: ready } }"],
-      /expected crdPresent, or one of crdPresent and not with its argument, found "ready"/,
+      /invalid value "ready": must be crdPresent, or an object with either crdPresent or not/,
     ],
   ];
   for (const [what, spec, expected] of mistakes)

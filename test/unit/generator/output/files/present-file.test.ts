@@ -15,9 +15,9 @@ const PATHS = [...FILES.map(({ path }) => path), "src/generated/.gen-operator.js
 /** What may be in place of a file, and what is said of it. */
 const INSTEAD: { readonly [name: string]: readonly [create: (path: string) => Promise<unknown>, message: RegExp] } = {
   "a named pipe": [async (path) => spawnSync("mkfifo", [path]), /it is not a regular file/],
-  "a folder": [(path) => mkdir(path), /a folder has this name/],
-  "a dangling symbolic link": [(path) => symlink("nowhere", path), /it is a symbolic link that leads nowhere/],
-  "a symbolic link to itself": [(path) => symlink(path, path), /it is a symbolic link that leads nowhere/],
+  "a folder": [(path) => mkdir(path), /it is a folder/],
+  "a dangling symbolic link": [(path) => symlink("nowhere", path), /it is a broken symbolic link/],
+  "a symbolic link to itself": [(path) => symlink(path, path), /it is a broken symbolic link/],
   "a symbolic link to a device": [(path) => symlink("/dev/zero", path), /it is outside the project/],
 };
 
@@ -60,7 +60,7 @@ suite("obstructed file", (test) => {
     await symlink("../nowhere", join(folder.path, "src/thing"));
     await assert.rejects(
       writeFiles(folder.path, FILES, { check: false }),
-      "refused to write src/thing/stub.ts: src/thing is a symbolic link that leads nowhere",
+      "refused to write src/thing/stub.ts: src/thing is a broken symbolic link",
     );
     assert.is(await readlink(join(folder.path, "src/thing")), "../nowhere");
   });

@@ -92,8 +92,8 @@ suite("findInputs", (test) => {
     const text = 'import { helper } from "library";\nexport const desired = ({ primary }) => helper(primary);';
     assert.is(
       find({ "dependents/a.ts": text })?.note,
-      'controller "thing" reconciles after a change of any label or annotation of a Thing: src/thing/dependents/a.ts:2:48 hands on the whole primary ' +
-        "or its metadata, where what is read of it cannot be followed; hand on the fields that are needed to count these alone",
+      'controller "thing" reconciles on changes of any label or annotation of a Thing: src/thing/dependents/a.ts:2:48 passes on the whole primary ' +
+        "or its metadata, and the reads of it cannot be determined; pass on only the fields that are needed",
     );
     assert.is(
       find({ "dependents/a.ts": "export const desired = ({ primary: { metadata } }) => metadata.labels;" })?.note,

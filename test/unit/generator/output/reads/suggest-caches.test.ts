@@ -136,7 +136,7 @@ suite("suggested cache", (test) => {
     const dependent = { ...dependentOf("own", pod), eventSource: "pods" };
     const { cache, reason } = suggest({}, { dependents: [dependent] });
     assert.is(cache, undefined);
-    assert.is(reason, 'the dependent "own" takes its objects from it');
+    assert.is(reason, 'dependent "own" takes its objects from it');
   });
 
   for (const [body, kept] of BODIES)

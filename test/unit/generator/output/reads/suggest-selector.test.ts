@@ -95,7 +95,7 @@ suite("suggested selector", (test) => {
       [{ filters: { onAdd: isWanted } }, "the filter onAdd would see other changes"],
       [{ filters: { onDelete: isWanted } }, "the filter onDelete would see other changes"],
       [{ filters: { generic: isWanted } }, "the filter generic would see other changes"],
-      [{ mapping: { kind: "label", keys: { name: "no key" } } }, "no API server selects by it"],
+      [{ mapping: { kind: "label", keys: { name: "no key" } } }, "its label is not a valid label key"],
     ];
     for (const [rest, reason] of cases) assert.equal(suggest("", rest), { kind: "none", reason });
   });

@@ -11,7 +11,7 @@ const notesFor = (source: Partial<InformerModel>) => {
 suite("wideSourceNotes", (test) => {
   test("suggests options for an event source that caches all objects of a built-in kind", () => {
     assert.equal(notesFor({}), [
-      'controller "page" keeps every Pod that event source "pods" may see, whole: set labelSelector, fieldSelector or cache; gen-operator suggest caches finds out what your code reads',
+      'event source "pods" of controller "page" caches every Pod in full: set labelSelector, fieldSelector or cache; run gen-operator suggest caches to see what your code reads',
     ]);
   });
 

@@ -21,7 +21,7 @@ async function check(missing: readonly string[], rest: Partial<ControllerModel> 
   return checkMissingStubs(model, files, (each, path) => ({ position, path: `${each.name}:${path.join(".")}` })).map(
     ({ severity, rule, message, path = "", hint = "" }) => {
       const [file = ""] = /src\/\S+\.ts/.exec(message) ?? [];
-      assert.match(hint, `gen-operator generate writes a stub of ${file}`);
+      assert.match(hint, `run gen-operator generate to write a stub of ${file}`);
       return [severity, rule, file, path].join(" ").trim();
     },
   );
@@ -41,7 +41,7 @@ suite("missing stub", (test) => {
     const model = { packageName: "operator", resources: [], controllers: [] };
     const files = [{ path: config, owner: "user", content: "" }] as const;
     const [found] = checkMissingStubs(model, files, () => ({}), new Set([config]));
-    assert.is(found?.hint, "gen-operator generate moves your code there");
+    assert.is(found?.hint, "run gen-operator generate to move your code there");
   });
 
   test("is reported for the reconciler if the controller does nothing without it", async () => {
