@@ -17,7 +17,7 @@ interface CommandEntry {
 export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
   Object.entries<CommandEntry>({
     init: {
-      summary: "Create a project that runs, from CRDs",
+      summary: "Create a complete project from CRDs",
       load: async () => (await import("./cli/init-command.js")).addInitCommand,
     },
     add: {
@@ -33,7 +33,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       load: async () => (await import("./cli/generate-command.js")).addGenerateCommand,
     },
     suggest: {
-      summary: "Suggest what the caches of event sources keep",
+      summary: "Suggest which fields the caches of event sources have to keep",
       load: async () => (await import("./cli/suggest-command.js")).addSuggestCommand,
     },
     types: {
@@ -41,7 +41,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       load: async () => (await import("./cli/types-command.js")).addTypesCommand,
     },
     diff: {
-      summary: "Show what a change of a CRD or of the spec breaks",
+      summary: "Show what changes of CRDs and of the spec break",
       load: async () => (await import("./cli/diff-command.js")).addDiffCommand,
     },
     graph: {
@@ -49,7 +49,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       load: async () => (await import("./cli/graph-command.js")).addGraphCommand,
     },
     explain: {
-      summary: "Explain a rule that a message names, or a field of the spec",
+      summary: "Explain the rule of an error or a warning, or a field of the spec",
       load: async () => (await import("./cli/explain-command.js")).addExplainCommand,
     },
     doctor: {
@@ -128,15 +128,15 @@ async function createParser(args: readonly string[], name: string | undefined, e
     .alias("h", "help")
     .locale("en")
     .strict()
-    .demandCommand(1, "name a command, such as init, generate or dev")
-    .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
+    .demandCommand(1, "a command is required, such as init, generate or dev")
+    .epilogue("Exit codes: 0 success; 1 invalid input or stale generated code; 2 invalid command line.")
     .exitProcess(false)
     .middleware(async ({ project }) => {
       if (typeof project !== "string") return;
       const found = await stat(project).catch((error: NodeJS.ErrnoException) => error.code);
-      if (found === "ENOENT") throw new UsageError(`--project ${quote(project)}: there is no such folder`);
+      if (found === "ENOENT") throw new UsageError(`folder ${quote(project)} of --project not found`);
       if (typeof found === "object" && !found.isDirectory())
-        throw new UsageError(`--project ${quote(project)} is not a folder`);
+        throw new UsageError(`invalid value ${quote(project)} of --project: must be a folder`);
     })
     .fail((message: string | null, error: unknown, usage: unknown) => {
       // Errors of yargs itself (YError) also concern the arguments.
@@ -165,16 +165,16 @@ function describeUsage(message: string, usage: UsageTexts, args: readonly string
   const usageLine = usage.getUsage()[0]?.[0]?.split("\n")[0]?.replaceAll("$0", "gen-operator") ?? "";
   const missing = /^Missing required arguments?: (.*)$/m.exec(message)?.[1]?.split(", ");
   if (missing !== undefined)
-    return `${missing.map((name) => `--${name}`).join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
+    return `${missing.map((name) => `--${name}`).join(" and ")} ${missing.length === 1 ? "is" : "are"} required`;
   const [, found, least] = /^Not enough non-option arguments: got (\d+), need at least (\d+)/m.exec(message) ?? [];
   if (found !== undefined)
-    return `${Number(least) - Number(found) === 1 ? "an argument is" : "arguments are"} missing: ${usageLine}`;
+    return `${Number(least) - Number(found) === 1 ? "an argument is" : "arguments are"} required: ${usageLine}`;
   const [, option] = /^Not enough arguments following: (\S+)/m.exec(message) ?? [];
-  if (option !== undefined) return `--${option} needs a value`;
+  if (option !== undefined) return `--${option} requires a value`;
   const [, name, given, choices] = /Argument: (.*), Given: (.*), Choices: (.*)$/m.exec(message) ?? [];
   if (name !== undefined && given !== undefined && choices !== undefined) {
     const meant = didYouMean(given.replaceAll('"', ""), choices.replaceAll('"', "").split(", "));
-    return `${given} is not a value of ${name}: expected one of ${choices}${meant === undefined ? "" : `; ${meant.hint}`}`;
+    return `invalid value ${given} of ${name}: must be one of ${choices}${meant === undefined ? "" : `; ${meant.hint}`}`;
   }
   const unknown = /^Unknown arguments?: (.*)$/m.exec(message)?.[1]?.split(", ")[0];
   if (unknown === undefined)

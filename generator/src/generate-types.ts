@@ -70,8 +70,8 @@ function selectVersions(
     .filter((version) => crds.length > 0 && !names.has(version))
     .map((version): Diagnostic => ({
       ...UNKNOWN_VERSION.violation,
-      message: `no CustomResourceDefinition has the version ${quote(version)}`,
-      hint: `there are: ${[...names].sort().join(", ")}`,
+      message: `version ${quote(version)} not found in any CustomResourceDefinition`,
+      hint: `known versions: ${[...names].sort().join(", ")}`,
     }));
   const isWanted = ({ name, isServed }: Crd["versions"][number]) =>
     (isServed || !servedOnly) && (versions?.includes(name) ?? true);

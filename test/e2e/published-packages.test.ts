@@ -381,7 +381,7 @@ async function followEdits(
   await dev.see(/operator ready in \d/);
   await replace(stub, "metadata:", "dat: {},\n    metadata:");
   await dev.see(/config-map\.ts:\d+:\d+ - error TS2\d+: .*'dat'/);
-  await dev.see("1 error; the operator goes on with the code from before");
+  await dev.see("1 error; the operator keeps running with the previous code");
   await replace(stub, "dat: {},\n    metadata:", "metadata:");
   await replace(stub, "metadata:", "// mended\n    metadata:");
   await dev.see(/operator ready in \d/);

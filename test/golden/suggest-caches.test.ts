@@ -77,7 +77,7 @@ suite("pruned caches", (test) => {
 
       const report = [
         "pods: cache: { paths: [spec.nodeName, status.phase] } (read in src/podwatch/reconciler.ts:8, workflow.yaml:20)",
-        "node: cache: metadata (nothing else is read), as stated",
+        "node: cache: metadata (nothing else is read), as set",
       ];
       const specFile = join(folder.path, "workflow.yaml");
       const before = await readFile(specFile, "utf8");
@@ -121,7 +121,7 @@ suite("pruned caches", (test) => {
     await writeFile(file, text.replace("const running =", "tag`${pods}`;\n    const running ="));
     assert.equal((await suggestCaches({ project: folder.path })).report, [
       "pods: no cache: used as a whole in src/podwatch/reconciler.ts:8:11",
-      "node: cache: metadata (nothing else is read), as stated",
+      "node: cache: metadata (nothing else is read), as set",
     ]);
   });
 });

@@ -49,19 +49,19 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
   const candidates = input.workflows.filter((each) => controller === undefined || each.name === controller);
   const [workflow, another] = candidates;
   if (workflow === undefined)
-    return fail(UNKNOWN_CONTROLLER.id, `the project has no controller ${quote(controller ?? "")}`, {
+    return fail(UNKNOWN_CONTROLLER.id, `controller ${quote(controller ?? "")} not found in the project`, {
       ...didYouMean(controller ?? "", names),
     });
   if (another !== undefined)
     return fail(UNKNOWN_CONTROLLER.id, "the project has several controllers", {
-      hint: `name one with --controller: ${names.sort().join(", ")}`,
+      hint: `set --controller to one of ${names.sort().join(", ")}`,
     });
   const { document } = workflow;
   const present = valueAt(document.value, ["spec", section, name]);
   if (isDeepStrictEqual(present, value)) return { ...(await generate({ project: root, onStep })), wasPresent: true };
   const place = document.valueAt(["spec", section, name]);
   if (present !== undefined)
-    return fail("duplicate-name", `${section} has ${quote(name)} already, with other fields`, {
+    return fail("duplicate-name", `${quote(name)} already exists in ${section}, with other fields`, {
       ...place,
       hint: "edit it there",
     });
@@ -69,9 +69,9 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
   if ("rule" in file) return { diagnostics: [file] };
   const text = addYamlEntry(file.text, { document: workflow.name, section, name, value });
   if (text === undefined)
-    return fail("unusual-form", `${quote(name)} cannot be added to ${section} in place`, {
+    return fail("unusual-form", `cannot add ${quote(name)} to ${section} without reformatting it`, {
       position: place.position,
-      hint: `write it yourself: ${name}: ${writeInline(value)}`,
+      hint: `add it manually: ${name}: ${writeInline(value)}`,
     });
   return writeSpec(root, { file: document.file, before: file.text, after: text }, onStep);
 }
@@ -105,7 +105,7 @@ export async function writeSpec(
   const present = existsSync(target) ? readFileSync(target, "utf8") : undefined;
   const mark = present?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
   if (present?.slice(mark.length) !== before)
-    throw new Error(`refused to change ${file}: somebody else has changed it meanwhile; run the command again`);
+    throw new Error(`refused to change ${file}: it was changed in the meantime; run the command again`);
   const crds = crdFiles.map(({ path, text }): OutputFile => ({ path, owner: "user", content: text }));
   const { created, kept } = await writeFiles(root, crds, { check: false });
   try {
@@ -160,7 +160,7 @@ export async function addController(options: AddControllerOptions): Promise<AddR
   const fail = (message: string): AddResult => ({
     diagnostics: [{ ...DUPLICATE_CONTROLLER.violation, message, ...existing?.document.valueAt([]) }],
   });
-  if (existing !== undefined) return fail(`the project has a controller ${quote(name)} already`);
+  if (existing !== undefined) return fail(`controller ${quote(name)} already exists`);
   if (await exists(join(root, file))) return fail(`refused to overwrite ${file}`);
   await refuseOtherTexts(root, crdFiles);
   return writeSpec(root, { file, after: textOf(name, primary), crdFiles }, onStep);
@@ -168,7 +168,7 @@ export async function addController(options: AddControllerOptions): Promise<AddR
 
 function severalKinds(kinds: readonly string[]): Diagnostic {
   const message = "the files define several kinds";
-  const hint = `name the one that the controller reconciles with --primary: ${kinds.toSorted().join(", ")}`;
+  const hint = `set --primary to the one that the controller reconciles: ${kinds.toSorted().join(", ")}`;
   return { ...UNKNOWN_KIND.violation, message, hint };
 }
 

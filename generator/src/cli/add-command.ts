@@ -28,23 +28,28 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
     command
       .usage(
         "$0 add dependent|external|source|controller NAME ...\n\n" +
-          "Writes into workflow.yaml and generates. Comments stay as they are. After an error, nothing is written.",
+          "Adds an entry to workflow.yaml and generates code. Comments are kept. After an error, nothing is written.",
       )
-      .demandCommand(1, "say what to add: dependent, external, source or controller")
-      .command("dependent <name>", "Add a resource that the controller writes", addDependent, async (given) => {
-        const { resource, dependsOn, namespace, readOnly, bulk, ready, when } = given;
-        const value = {
-          resource,
-          ...(dependsOn.length > 0 ? { dependsOn } : {}),
-          ...(namespace === undefined ? {} : { namespace }),
-          ...modeOf(resource, readOnly),
-          ...(bulk ? { bulk: true } : {}),
-          ...(when === undefined ? {} : { reconcilePrecondition: { when } }),
-          ...(ready ? { readyPostcondition: "ready" } : {}),
-        };
-        end(await addEntry(given, "dependents", value));
-      })
-      .command("external <name>", "Add a dependent that is not in Kubernetes", addExternal, async (given) => {
+      .demandCommand(1, "one of dependent, external, source, or controller is required")
+      .command(
+        "dependent <name>",
+        "Add a Kubernetes object that the controller manages",
+        addDependent,
+        async (given) => {
+          const { resource, dependsOn, namespace, readOnly, bulk, ready, when } = given;
+          const value = {
+            resource,
+            ...(dependsOn.length > 0 ? { dependsOn } : {}),
+            ...(namespace === undefined ? {} : { namespace }),
+            ...modeOf(resource, readOnly),
+            ...(bulk ? { bulk: true } : {}),
+            ...(when === undefined ? {} : { reconcilePrecondition: { when } }),
+            ...(ready ? { readyPostcondition: "ready" } : {}),
+          };
+          end(await addEntry(given, "dependents", value));
+        },
+      )
+      .command("external <name>", "Add a dependent outside Kubernetes", addExternal, async (given) => {
         const { dependsOn, eventSource, idInStatus, readOnly } = given;
         const external = {
           ...externalEntry(given),
@@ -56,7 +61,7 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
       })
       .command(
         "source <name>",
-        "Add resources that the controller reads and does not write",
+        "Add an event source: resources that the controller only reads",
         addSource,
         async (given) => {
           const { resource, label, mappedBy, namespaces } = given;
@@ -99,24 +104,24 @@ function addDependent<Options>(command: Argv<Options>) {
     .option("namespace", {
       type: "string",
       requiresArg: true,
-      describe: "The namespace of its objects, for a primary that has no namespace",
+      describe: "The namespace of its objects, if the primary is cluster-scoped",
     })
     .option("when", {
       type: "string",
       requiresArg: true,
-      describe: "Reconcile it only while this expression holds: primary.spec.exposed === true",
+      describe: "Reconcile it only while this expression is true: primary.spec.exposed === true",
     })
     .option("ready", {
       type: "boolean",
       default: false,
-      describe: "What depends on it waits until it is ready",
+      describe: "Dependents that depend on it wait until it is ready",
     })
     .option("read-only", {
       type: "boolean",
       default: false,
-      describe: "The operator only reads it, and somebody else writes it",
+      describe: "The operator only reads it; another client creates it",
     })
-    .option("bulk", { type: "boolean", default: false, describe: "It has any number of objects, one for each item" })
+    .option("bulk", { type: "boolean", default: false, describe: "Its desired() returns any number of objects" })
     .check(({ name, resource }) => checkEntryName(name) ?? checkResource(resource) ?? true)
     .example("$0 add dependent deployment --resource apps/v1/Deployment --depends-on configMap --ready", "")
     .example(
@@ -130,17 +135,17 @@ function addExternal<Options>(command: Argv<Options>) {
     .option("event-source", {
       type: "string",
       requiresArg: true,
-      describe: "The event source of the spec that knows the resources",
+      describe: "The event source of the spec that provides the resources",
     })
     .option("id-in-status", {
       type: "string",
       requiresArg: true,
-      describe: "The field of the primary's status that keeps the id of what was created: databaseId",
+      describe: "The status field of the primary that stores the id of the resource: databaseId",
     })
     .option("read-only", {
       type: "boolean",
       default: false,
-      describe: "The operator only reads it, and somebody else creates and deletes it",
+      describe: "The operator only reads it; another client creates and deletes it",
     })
     .check(
       ({ name, ...given }) =>
@@ -161,7 +166,7 @@ function addSource<Options>(command: Argv<Options>) {
     .option("mapped-by", {
       type: "string",
       requiresArg: true,
-      describe: "A function of yours that finds the primaries of an object",
+      describe: "Your function that maps an object to its primaries",
     })
     .option("namespaces", {
       type: "string",
@@ -174,9 +179,9 @@ function addSource<Options>(command: Argv<Options>) {
     .check(({ name, resource, label, "mapped-by": mappedBy, namespaces, ...given }) => {
       const problem = checkEntryName(name) ?? (resource === undefined ? undefined : checkResource(resource));
       if (problem !== undefined) return problem;
-      if (label !== undefined && mappedBy !== undefined) return "--label and --mapped-by exclude each other";
+      if (label !== undefined && mappedBy !== undefined) return "--label and --mapped-by are mutually exclusive";
       const isKindOnly = label !== undefined || mappedBy !== undefined || namespaces.length > 0;
-      if (resource === undefined && isKindOnly) return "--label, --mapped-by and --namespaces need --resource";
+      if (resource === undefined && isKindOnly) return "--label, --mapped-by and --namespaces require --resource";
       return checkOneOf({ ...given, resource }, ["resource", "poll", "per-primary-poll", "inbound"]);
     })
     .example("$0 add source pods --resource v1/Pod --label example.com/page", "")
@@ -193,7 +198,7 @@ function addController<Options>(command: Argv<Options>) {
     })
     .check(({ name, primary, crd, "from-cluster": kinds }) => {
       if (primary === undefined && crd.length + (kinds as string[]).length === 0)
-        return "say what the controller reconciles: --primary KIND, --crd FILE or --from-cluster KIND";
+        return "one of --primary, --crd, or --from-cluster is required";
       return checkControllerName(name) ?? (primary === undefined ? undefined : checkResource(primary)) ?? true;
     })
     .example("$0 add controller backup --primary example.com/v1/Backup", "a kind that the project has")
@@ -285,7 +290,7 @@ function printAdded(result: AddResult, { project, name, format }: CommonArgument
   const { written = { created: [], updated: [], kept: [] }, wasPresent = false } = result;
   const outcome = generateOutcome(result, project);
   return printOutcome(format, { ...outcome, parts: { ...outcome.parts, written } }, () => {
-    if (wasPresent) printLine(`${name} is there already`);
+    if (wasPresent) printLine(`${name} already exists`);
     for (const path of written.created) printLine(`created ${path}`);
     for (const path of written.updated) printLine(`updated ${path}`);
     printKept(written.kept);
@@ -341,8 +346,8 @@ function checkOneOf(given: SpecEntry, names: readonly string[]): true | string {
   const stated = names.filter((name) => given[name] !== undefined && given[name] !== false);
   const options = names.map((name) => `--${name}`);
   if (stated.length === 1) return true;
-  if (stated.length === 0) return `say where the resources come from: ${options.join(", ")}`;
-  return `${stated.map((name) => `--${name}`).join(" and ")} exclude each other`;
+  if (stated.length === 0) return `one of ${options.slice(0, -1).join(", ")}, or ${options.at(-1)} is required`;
+  return `${stated.map((name) => `--${name}`).join(" and ")} are mutually exclusive`;
 }
 
 /** Returns the problem of the name of a dependent or an event source; undefined if it is valid. */
@@ -357,11 +362,11 @@ function checkControllerName(name: unknown): string | undefined {
 
 function checkName(name: unknown, pattern: RegExp, example: string): string | undefined {
   if (typeof name === "string" && pattern.test(name)) return undefined;
-  return `${JSON.stringify(name)} is no name: expected one such as ${example}`;
+  return `invalid name ${JSON.stringify(name)}: must be a name such as ${example}`;
 }
 
 /** Returns the problem of a kind; undefined if it is valid. */
 function checkResource(resource: unknown): string | undefined {
   if (typeof resource === "string" && RESOURCE.test(resource)) return undefined;
-  return `${JSON.stringify(resource)} is no kind: expected one such as v1/ConfigMap or apps/v1/Deployment`;
+  return `invalid kind ${JSON.stringify(resource)}: must be a kind such as v1/ConfigMap or apps/v1/Deployment`;
 }

@@ -11,9 +11,9 @@ export const addDevCommand: AddCommand = (parser, { summary, end }) => {
       command
         .usage(
           "$0 dev [--project DIR] [--kubeconfig FILE] [-- FLAG...]\n\n" +
-            "Starts an API server in this process, and the operator on it. After every change it generates, compiles, checks types and\n" +
-            "restarts the operator; the objects stay. While something is wrong, the operator goes on with the code from before.\n" +
-            "Applies the CRDs of the project and the objects in examples/. Flags after -- are the operator's.",
+            "Starts an API server in this process, and the operator. After every change, generates, compiles, checks types and\n" +
+            "restarts the operator; objects are kept. While there are errors, the operator keeps running with the previous code.\n" +
+            "Applies the CRDs of the project and the objects in examples/. Flags after -- are passed to the operator.",
         )
         .option("project", {
           type: "string",
@@ -24,7 +24,7 @@ export const addDevCommand: AddCommand = (parser, { summary, end }) => {
         .option("kubeconfig", {
           type: "string",
           requiresArg: true,
-          describe: "Use the cluster of this kubeconfig instead; applies the CRDs there, and no examples",
+          describe: "Use the cluster of this kubeconfig instead; applies the CRDs there, but no examples",
         })
         .parserConfiguration({ "populate--": true })
         .example("$0 dev", "then, in another terminal: KUBECONFIG=dist/dev/kubeconfig kubectl get all")

@@ -27,9 +27,9 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
       command
         .usage(
           "$0 diff [--project DIR] [--against REF|FOLDER] [--format FORMAT]\n\n" +
-            "Compares the CRDs and specs of the project with an earlier state: changes of fields, effects on running objects, lines of\n" +
-            "yours that stop compiling, and stubs that nothing calls any more. Exits with 1 if a change is breaking, with 2 if there is\n" +
-            "nothing to compare. Writes nothing.",
+            "Compares the CRDs and specs of the project with an earlier state: changed fields, effects on existing objects, lines of\n" +
+            "your code that stop compiling, and stubs that are no longer called. Exits with 1 if a change is breaking, and with 2 if\n" +
+            "the states cannot be compared. Writes nothing.",
         )
         .option("project", {
           type: "string",
@@ -46,13 +46,13 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
         .option("format", {
           ...FORMAT_OPTION,
           choices: [...FORMATS, CRDIFY] as const,
-          describe: `${FORMAT_OPTION.describe}; ${CRDIFY}: changes of CRDs as the report of crdify, with the names of its checks`,
+          describe: `${FORMAT_OPTION.describe}; ${CRDIFY}: changes of CRDs in the format of crdify, with the names of its checks`,
         })
-        .example("$0 diff", "what is not committed")
+        .example("$0 diff", "uncommitted changes")
         .example("$0 diff --against origin/main", "in a pull request")
         .example("$0 diff --against origin/main --format github", "the same, with annotations")
         .example("$0 diff --against v1.2.0 --format json", "since a release, for a program")
-        .example("$0 diff --against origin/main --format crdify", "for what reads the report of crdify"),
+        .example("$0 diff --against origin/main --format crdify", "for tools that read reports of crdify"),
     async ({ project, against, format }) => {
       const { diffProject } = await import("../diff/diff-project.js");
       const result = await withProgress((onStep) => diffProject({ project, against, onStep }));
@@ -95,7 +95,7 @@ function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome 
     }),
     ...staleStubs.map((file): Diagnostic => {
       const position = { file, line: 1, column: 1 };
-      return { ...STALE_STUB.violation, message: "nothing calls it any more", position };
+      return { ...STALE_STUB.violation, message: "this stub is no longer called", position };
     }),
   ];
   return { diagnostics: [], project, exitCode: breaking.length > 0 ? 1 : 0, parts, annotated };
@@ -117,7 +117,7 @@ function printDiff(result: DiffResult, against: string): number {
   }
   if (result.kind === "rejected") {
     const wrong = result.state === "now" ? "the project" : against;
-    printDiagnostics(result.diagnostics, `nothing was compared: ${wrong} is wrong`);
+    printDiagnostics(result.diagnostics, `nothing was compared: ${wrong} has errors`);
     return 2;
   }
   for (const line of linesOf(result.diff)) printLine(line);
@@ -142,15 +142,15 @@ function linesOf({ changes, brokenLines, staleStubs, newStubs }: ProjectDiff): s
         ),
     ]),
     ...(brokenLines === undefined
-      ? ["code: not compiled, as the packages of the project are not installed; run npm install"]
+      ? ["code: not compiled because the packages of the project are not installed; run npm install"]
       : []),
     ...((brokenLines ?? []).length === 0 ? [] : ["code that stops compiling"]),
     ...(brokenLines ?? []).map(({ file, line, column, message }) => `  ${file}:${line}:${column}: ${message}`),
     ...(staleStubs.length + newStubs.length === 0 ? [] : ["stubs"]),
-    ...staleStubs.map((path) => `  stale      ${path}: nothing calls it any more`),
+    ...staleStubs.map((path) => `  stale      ${path}: no longer called`),
     ...newStubs.map((path) => `  new        ${path}: generate will write it`),
     changes.length === 0
-      ? "no CRD and no spec differs"
+      ? "no differences in CRDs or specs"
       : `${counts("breaking")} breaking, ${counts("compatible")} compatible`,
   ];
 }

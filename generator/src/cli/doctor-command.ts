@@ -12,8 +12,8 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
       command
         .usage(
           "$0 doctor [--project DIR] [--kubeconfig FILE] [--context NAME] [--as USER] [--takeover]\n\n" +
-            "Checks versions, compiler options and generated code. With a cluster, it also compares the CRDs, and asks for each right\n" +
-            "of deploy/generated/rbac.yaml whether you have it. Writes nothing. Exits with 1 if a check failed.",
+            "Checks versions, compiler options and generated code. With a cluster, also compares the CRDs, and checks whether you have\n" +
+            "each permission of deploy/generated/rbac.yaml. Writes nothing. Exits with 1 if a check failed.",
         )
         .option("project", {
           type: "string",
@@ -40,16 +40,15 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
         .option("takeover", {
           type: "boolean",
           default: false,
-          describe:
-            "Only list what formerFieldManagers removes from the objects of the operator, by a dry run on the API server",
+          describe: "Only list the fields that formerFieldManagers would remove, by a dry run on the API server",
         })
         .option("format", {
           ...FORMAT_OPTION,
           choices: ["text", "json"] as const,
-          describe: "For people, or as one JSON document",
+          describe: "The output format: text, or one JSON document",
         })
         .example("$0 doctor", "this machine, this project, and the current cluster")
-        .example("$0 doctor --as system:serviceaccount:web-system:web", "with the rights of the operator")
+        .example("$0 doctor --as system:serviceaccount:web-system:web", "with the permissions of the operator")
         .example("$0 doctor --takeover", "before formerFieldManagers is deployed")
         .example("$0 doctor --format json", "for a program"),
     async ({ project, kubeconfig, context, as: user, takeover, format }) => {

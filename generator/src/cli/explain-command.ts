@@ -9,14 +9,14 @@ export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
     (command) =>
       command
         .usage(
-          "$0 explain [RULE|FIELD]\n\nSays what an error or a warning means, and what to do; or what a field of workflow.yaml does. Without a name it lists all rules.",
+          "$0 explain [RULE|FIELD]\n\nExplains an error or a warning and how to fix it, or a field of workflow.yaml. Without an argument, lists all rules.",
         )
         .positional("name", {
           type: "string",
-          describe: "The word after error or warning in a message, or a field of a spec",
+          describe: "The rule after error or warning in a message, or a field of a spec",
         })
         .example("$0 explain conditional-dependency", "")
-        .example("$0 explain onImmutable", "a field, in each place where it stands")
+        .example("$0 explain onImmutable", "a field, at each of its paths")
         .example("$0 explain", "all rules"),
     async ({ name }) => {
       const [{ explainRule, listRules }, { explainField, listFieldNames }] = await Promise.all([

@@ -19,7 +19,7 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
         .usage(
           "$0 generate [--project DIR] [--check | --dry-run | --watch] [--strict]\n\n" +
             "Reads workflow.yaml and *.workflow.yaml of the project and the CRDs below crds/, checks them, and writes\n" +
-            "src/generated and missing files of yours. After an error, nothing is written.",
+            "src/generated and missing stubs. After an error, nothing is written.",
         )
         .option("project", {
           type: "string",
@@ -52,15 +52,16 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
           array: true,
           requiresArg: true,
           default: [] as string[],
-          describe: "A controller, or CONTROLLER/DEPENDENT, that left the spec and was never deployed",
+          describe:
+            "A controller, or CONTROLLER/DEPENDENT, that was removed from the spec and has no objects, or whose objects are kept",
         })
         .option("format", FORMAT_OPTION)
         .check(({ check, watch, "dry-run": dryRun, format, forget }) => {
           const modes = [check && "--check", dryRun && "--dry-run", watch && "--watch"].filter(Boolean);
           if (format !== "text" && (watch || dryRun))
-            return `--format ${format} has no meaning with --watch or --dry-run`;
-          if (watch && forget.length > 0) return "--forget has no meaning with --watch: run it once without";
-          return modes.length < 2 || `${modes.join(" and ")} exclude each other`;
+            return `--format ${format} cannot be combined with --watch or --dry-run`;
+          if (watch && forget.length > 0) return "--forget cannot be combined with --watch";
+          return modes.length < 2 || `${modes.join(" and ")} are mutually exclusive`;
         })
         .example("$0 generate", "after every change of a CRD or of the workflow")
         .example("$0 generate --watch", "while you write the workflow")

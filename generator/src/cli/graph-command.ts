@@ -39,7 +39,7 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
       const chosen = controller === undefined ? {} : { controller };
       const { diagnostics, text } = await showGraph({ project, output, ...chosen });
       const printText = () => {
-        if (text === undefined) return printDiagnostics(diagnostics, "nothing is shown");
+        if (text === undefined) return printDiagnostics(diagnostics, "nothing was shown");
         printLines(text);
         return 0;
       };

@@ -44,22 +44,21 @@ export const addInitCommand: AddCommand = (parser, { summary, end }) => {
         .option("example", {
           choices: Object.keys(EXAMPLES) as ExampleName[],
           requiresArg: true,
-          describe: "Start from a complete project",
+          describe: "Start from an example",
         })
         .option("format", FORMAT_OPTION)
         .check(({ crd, "from-cluster": kinds, example }) => {
           const given = [crd.length > 0, (kinds as string[]).length > 0, example !== undefined];
-          if (!given.includes(true))
-            return "say what the project is for: --crd FILE, --from-cluster KIND or --example NAME";
+          if (!given.includes(true)) return "one of --crd, --from-cluster, or --example is required";
           return (
             example === undefined ||
             given.filter(Boolean).length === 1 ||
-            "an example brings its CRDs: leave out --crd and --from-cluster"
+            "--example cannot be combined with --crd or --from-cluster: an example includes its CRDs"
           );
         })
         .check(({ name }) => {
           if (name === undefined || isPackageName(name)) return true;
-          return `${JSON.stringify(name)} is no name of an npm package: use a-z, 0-9, "-", "." and "_", such as @acme/web-page`;
+          return `invalid package name ${JSON.stringify(name)}: must consist of a-z, 0-9, "-", "." and "_", such as @acme/web-page`;
         })
         .example("$0 init web-page --crd webpages.example.com.yaml", "from a CRD of yours")
         .example("$0 init certs --from-cluster Certificate", "from a CRD of the current cluster")
@@ -135,5 +134,5 @@ function printStart({ created, kept, addedToPackage, differsInPackage }: InitRep
   printKept(kept);
   for (const field of addedToPackage) printLine(`added   ${field} to package.json`);
   for (const field of differsInPackage)
-    printErrorLines(`warning: ${field} of package.json is not what the project needs`);
+    printErrorLines(`warning: ${field} of package.json differs from what the project requires`);
 }

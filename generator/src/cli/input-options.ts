@@ -24,7 +24,8 @@ export function addCrdOptions<Options>(command: Argv<Options>) {
       array: true,
       requiresArg: true,
       default: [] as string[],
-      describe: "Files, folders or patterns of CustomResourceDefinitions, or - ; they are copied to crds/",
+      describe:
+        "Files, folders or patterns of CustomResourceDefinitions, or - for standard input; they are copied to crds/",
     }),
   );
 }
@@ -42,7 +43,7 @@ export function addClusterOptions<Options>(command: Argv<Options>) {
       array: true,
       requiresArg: true,
       default: [] as string[],
-      describe: "Take these kinds from a cluster, with or without a CRD: WebPage, or webpages.example.com",
+      describe: "Read these kinds from a cluster, with or without a CRD: WebPage, or webpages.example.com",
     })
     .option("kubeconfig", {
       type: "string",

@@ -161,7 +161,7 @@ export const FORMAT_OPTION = {
   choices: FORMATS,
   default: "text" as Format,
   requiresArg: true,
-  describe: "Print problems for people, as one JSON document, or as annotations of GitHub Actions",
+  describe: "The output format: text, one JSON document, or annotations of GitHub Actions",
 } as const;
 
 /** Outcome of a command, independent of the output format. */
@@ -352,7 +352,7 @@ export function printResult({ diagnostics, report, notes = [] }: GenerateResult,
   if (changes.length > 0) printLines(`${changes.map(printableLine).join("\n")}\n`);
   for (const path of report.unused)
     printErrorLines(
-      `unused ${path}: nothing imports it any more, and its types may be gone; delete it if you do not need it`,
+      `unused ${path}: no longer imported, and its types may no longer exist; delete it if you do not need it`,
     );
   // Kept files are relevant after init, but noise after every generate. Files that init created are not reported as kept.
   const kept = init === undefined ? report.kept : report.kept.filter((path) => !init.created.includes(path));
@@ -393,7 +393,7 @@ export function printFailure(error: unknown): number {
   const { message, stack } = error as Error;
   if (isSystemError(error)) printProblem(describeSystemError(error));
   else if (/^refused to /.test(message)) printProblem(message);
-  else printErrorLines(`gen-operator failed, which is a bug in it:\n${stack}`);
+  else printErrorLines(`gen-operator failed because of a bug:\n${stack}`);
   return 1;
 }
 

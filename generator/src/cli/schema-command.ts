@@ -10,7 +10,7 @@ export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {
       command
         .usage(
           "$0 schema [KIND] [--project DIR]\n\n" +
-            "Prints the JSON Schema of workflow.yaml, or of a kind of crds/ or of Kubernetes: an editor completes and checks with it.",
+            "Prints the JSON Schema of workflow.yaml, or of a kind of crds/ or of Kubernetes, for completion and validation in an editor.",
         )
         .positional("kind", {
           type: "string",

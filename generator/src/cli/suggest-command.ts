@@ -10,8 +10,8 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
       command
         .usage(
           "$0 suggest caches [--project DIR] [--dry-run] [--format FORMAT]\n\n" +
-            "Reads your code and writes into workflow.yaml which fields each event source has to keep (cache), and whether it\n" +
-            "needs only the objects with the label of its mapping (labelSelector). Comments stay as they are.",
+            "Reads your code and sets in workflow.yaml which fields each event source has to keep (cache), and whether it\n" +
+            "needs only the objects with the label of its mapping (labelSelector). Comments are kept.",
         )
         .positional("what", { choices: ["caches"] as const, demandOption: true, describe: "What to suggest" })
         .option("project", {
@@ -23,7 +23,7 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
         .option("dry-run", {
           type: "boolean",
           default: false,
-          describe: "Print the suggestions and write nothing",
+          describe: "Print the suggestions without writing them",
         })
         .option("format", FORMAT_OPTION)
         .example("$0 suggest caches", "once the code is written; then generate")

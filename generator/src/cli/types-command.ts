@@ -11,13 +11,13 @@ export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
       addClusterOptions(command)
         .usage(
           "$0 types FILE... --out DIR [--check]\n\n" +
-            "Writes a class with its types for every version of every CRD. FILE is YAML or JSON, a folder, a pattern, or - for the standard input.",
+            "Writes a class with its types for every version of every CRD. FILE is YAML or JSON, a folder, a pattern, or - for standard input.",
         )
         .positional("files", {
           type: "string",
           array: true,
           default: [] as string[],
-          describe: "Files, folders or patterns of CustomResourceDefinitions, or -",
+          describe: "Files, folders or patterns of CustomResourceDefinitions, or - for standard input",
         })
         .option("out", {
           type: "string",
@@ -45,7 +45,7 @@ export const addTypesCommand: AddCommand = (parser, { summary, end }) => {
         .option("format", FORMAT_OPTION)
         .check(({ files, "from-cluster": kinds }) => {
           if (files.length > 0 || (kinds as string[]).length > 0) return true;
-          return "name files, folders or - for the standard input, or a kind with --from-cluster";
+          return "a file, a folder, - for standard input, or --from-cluster is required";
         })
         .example("$0 types crds --out src/resources", "all CRDs of a folder")
         .example("kubectl get crd -o yaml | $0 types - --out src/resources", "what another program prints")

@@ -27,7 +27,7 @@ export async function watchGenerate({ project, strict }: { project: string; stri
   await watch.ready;
   running = running.then(run);
   await running;
-  printErrorLines("watching for changes; Ctrl+C ends it");
+  printErrorLines("watching for changes; press Ctrl+C to stop");
   await stop;
   await running;
   return 0;

@@ -106,7 +106,7 @@ export class DevCluster implements AsyncDisposable {
       const { name, namespace } = isRecord(metadata) ? metadata : {};
       if (definition === undefined || typeof name !== "string") {
         problems.push(
-          `${file}: ${definition === undefined ? `no API server serves ${apiVersion} ${kind}` : "metadata.name is missing"}`,
+          `${file}: ${definition === undefined ? `kind ${apiVersion} ${kind} not found` : "metadata.name is required"}`,
         );
         continue;
       }

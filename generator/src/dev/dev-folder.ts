@@ -13,7 +13,7 @@ const WATCH_MS = 500;
 const MARK = ".gen-operator-dev";
 const PID_FILE = "pid";
 const KUBECONFIG = "kubeconfig";
-const MARK_TEXT = "gen-operator dev made this folder, and deletes it with everything in it when the session ends.\n";
+const MARK_TEXT = "gen-operator dev created this folder, and deletes it with all its content when the session ends.\n";
 
 /**
  * The folder for the files of a session, `dist/dev` in the project. It is deleted at the end of the session.
@@ -117,7 +117,7 @@ export class DevFolder implements AsyncDisposable {
     if (names.length === 0) return;
     if (!names.includes(MARK) && !(this.#isHeld && (await this.#hasOnlyOwnFiles())))
       throw new DevError(
-        `${this.path} was not made by gen-operator dev: file ${MARK} is missing. dev keeps its own files there; move the folder, or delete it if you do not need it`,
+        `${this.path} was not created by gen-operator dev: file ${MARK} not found. dev needs this folder for its own files; move the folder, or delete it if you do not need it`,
       );
     await this.#delete();
   }
@@ -153,7 +153,7 @@ export class DevFolder implements AsyncDisposable {
   async #refuseLinks(): Promise<void> {
     const link = await this.#findLink();
     if (link !== undefined)
-      throw new DevError(`${link} is a symbolic link; gen-operator dev needs a folder there. Remove the link`);
+      throw new DevError(`${link} is a symbolic link; gen-operator dev requires a folder. Remove the link`);
   }
 
   /** Returns the part of the path that is a symbolic link; undefined if there is none. */
@@ -166,11 +166,11 @@ export class DevFolder implements AsyncDisposable {
     // The state of a process on another host is unknown.
     if (host !== hostname())
       throw new DevError(
-        `another gen-operator dev (process ${pid} on host ${host}) runs ${this.#project}. Stop it with Ctrl+C. If it has ended, delete ${this.path}`,
+        `another gen-operator dev (process ${pid} on host ${host}) is running ${this.#project}. Stop it with Ctrl+C. If it has exited, delete ${this.path}`,
       );
     if (await isSession(pid))
       throw new DevError(
-        `another gen-operator dev (process ${pid}) runs ${this.#project}. Stop it with Ctrl+C. If ${pid} is another program, delete ${this.path}`,
+        `another gen-operator dev (process ${pid}) is running ${this.#project}. Stop it with Ctrl+C. If ${pid} is another program, delete ${this.path}`,
       );
   }
 

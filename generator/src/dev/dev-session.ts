@@ -55,8 +55,7 @@ export async function runDev(options: DevOptions): Promise<void> {
         entry: join(folder.path, "src/main.js"),
         onMessage: (message) => session.onMessage(message),
         onLine: (line) => table.print(formatLogLine(line)),
-        onCrash: (description) =>
-          table.step(`the operator ended (${description}); it starts again after the next change`),
+        onCrash: (description) => table.step(`operator exited (${description}); it restarts after the next change`),
       }),
     );
     const transpiler = new Transpiler({ project, outFolder: folder.path, esbuild: packages.esbuild });
@@ -205,7 +204,7 @@ class DevSession {
 
   #fail(what: string): false {
     const { table, operator } = this.#parts;
-    table.step(`${what}${operator.isRunning ? "; the operator goes on with the code from before" : ""}`);
+    table.step(`${what}${operator.isRunning ? "; the operator keeps running with the previous code" : ""}`);
     return false;
   }
 

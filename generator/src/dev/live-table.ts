@@ -79,7 +79,7 @@ export class LiveTable {
   remove(primary: string): void {
     if (!this.#primaries.delete(primary)) return;
     if (this.#options.isTerminal) this.#redraw();
-    else this.note(`${primary}: gone`);
+    else this.note(`${primary}: deleted`);
   }
 
   #redraw(): void {

@@ -43,7 +43,7 @@ export async function findPackages(project: string): Promise<ProjectPackages> {
     try {
       return resolve(name);
     } catch (cause) {
-      const message = `${project} has not installed ${install}; run npm install there, or name the project with --project`;
+      const message = `${install} is not installed in ${project}; run npm install there, or set --project to another folder`;
       throw new DevError(message, { cause });
     }
   };

@@ -55,7 +55,7 @@ function reportRemoved({ isStorage, isServed }: CrdVersion, add: AddChange): voi
     add(
       "breaking",
       "",
-      "removed; it was the stored version: migrate the objects and status.storedVersions first, as the API server refuses the CRD before",
+      "removed; it was the stored version: migrate the objects and status.storedVersions first, otherwise the API server rejects the CRD",
       { consequence: "behaviorChanges", check: "storedVersionRemoval" },
     );
   else if (isServed)
@@ -77,13 +77,13 @@ const CRD_RULES: { readonly [path: string]: PartRule } = {
     add(
       "breaking",
       "spec.scope",
-      `${String(before)} → ${String(after)}; the API server refuses it: delete the CRD and its objects first`,
+      `${String(before)} → ${String(after)}; the API server rejects it: delete the CRD and its objects first`,
     ),
   "spec.names.kind": ({ before, after }, add) =>
     add(
       "breaking",
       "spec.names.kind",
-      `${String(before)} → ${String(after)}; the API server refuses it: delete the CRD and its objects first`,
+      `${String(before)} → ${String(after)}; the API server rejects it: delete the CRD and its objects first`,
     ),
   "spec.names.listKind": ({ before, after }, add) =>
     add(
@@ -146,7 +146,7 @@ const VERSION_RULES: { readonly [path: string]: PartRule } = {
     add(
       "compatible",
       "",
-      after === undefined ? "has no deprecation warning of its own" : `warns clients: ${String(after)}`,
+      after === undefined ? "has the default deprecation warning" : `warns clients: ${String(after)}`,
     ),
   "subresources.status": ({ after }, add) =>
     add(
@@ -215,7 +215,7 @@ function compareParts(
       add(effect, at, message, { ...(effect === "breaking" ? { consequence: "behaviorChanges" } : {}), check });
     });
     if (!isJudged)
-      add("breaking", path, `${text(change.before)} → ${text(change.after)}; no rule says what this does: judge it`, {
+      add("breaking", path, `${text(change.before)} → ${text(change.after)}; unknown effect: review it`, {
         ...{ consequence: "unjudged", check },
       });
   }

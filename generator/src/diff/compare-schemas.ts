@@ -39,7 +39,7 @@ function judge(node: Node, message: string, compare: (add: AddChange) => void): 
     node.add(...change);
   });
   if (!isJudged)
-    node.add("breaking", node.path, `${message}; no rule says what this does: judge it`, {
+    node.add("breaking", node.path, `${message}; unknown effect: review it`, {
       consequence: "unjudged",
       check: "unhandled",
     });
@@ -84,7 +84,7 @@ function compareEmbedded(site: Site, after: NormalSchema): void {
   if (after.keywords.get(EMBEDDED) === true)
     site.add(
       "breaking",
-      "is an embedded resource now: every write of an object is refused if apiVersion, kind or metadata are missing or invalid in it",
+      "is an embedded resource now: every write of an object is rejected if apiVersion, kind or metadata are missing or invalid in it",
       { consequence: "everyWriteRefused" },
     );
   else if (after.others.kind === "dropped")
@@ -156,9 +156,9 @@ function compareRequired(field: Node, { node, former, current }: RequiredChange)
 }
 
 function missingText({ path, unit }: Node): string {
-  if (unit === "") return "every write of an object without it is refused";
+  if (unit === "") return "every write of an object without it is rejected";
   const around = unit === path ? path : unit;
-  return `new objects without it are refused; stored ones stay writable since Kubernetes 1.30 while ${around} stays the same`;
+  return `new objects without it are rejected; stored ones remain writable since Kubernetes 1.30 while ${around} is unchanged`;
 }
 
 const FORBIDDEN: ChangeDetails = { consequence: "everyWriteRefused" };
@@ -173,19 +173,18 @@ function compareRemoved(field: Node, former: NormalSchema, { others }: NormalSch
         ...REMOVED,
       });
     case "refused":
-      return add("breaking", path, "removed; every write of an object with the field is refused", {
+      return add("breaking", path, "removed; every write of an object with the field is rejected", {
         ...FORBIDDEN,
         ...REMOVED,
       });
     case "checked": {
       let isOther = false;
       compareNodes({ ...field, add: (...change) => ((isOther = true), add(...change)) }, former, others.schema);
-      if (!isOther)
-        add("compatible", path, "removed; it is one of the other fields now, with the same schema", REMOVED);
+      if (!isOther) add("compatible", path, "removed; additionalProperties has the same schema", REMOVED);
       return;
     }
     default:
-      return add("breaking", path, `removed; its values stay, without a type; ${READERS_TEXT}`, {
+      return add("breaking", path, `removed; its values are kept, without a type; ${READERS_TEXT}`, {
         ...READERS,
         ...REMOVED,
       });
@@ -198,7 +197,7 @@ function compareAdded(field: Node, { schema, isRequired }: NormalField, { others
   if (others.kind === "checked") {
     let isOther = false;
     compareNodes({ ...field, add: (...change) => ((isOther = true), add(...change)) }, others.schema, schema);
-    if (!isOther) add("compatible", path, "added, with the schema that other fields had");
+    if (!isOther) add("compatible", path, "added, with the same schema as additionalProperties");
   } else if (others.kind === "dropped" || others.kind === "refused" || isOpen(schema)) {
     // compareRequired reports a field that is required.
     if (!isRequired) add("compatible", path, "added");
@@ -248,16 +247,16 @@ function compareOthers(node: Node, before: OtherFields, after: OtherFields): voi
     return compareNodes({ ...node, path: inner, unit, isItem: false }, before.schema, after.schema);
   }
   if (after.kind === "dropped") {
-    if (before.kind === "refused") say("compatible", "unknown fields are dropped now, and no longer refused");
+    if (before.kind === "refused") say("compatible", "unknown fields are dropped now, and no longer rejected");
     else if (before.kind === "checked")
       say("breaking", "is no longer a map (additionalProperties removed); the API server drops its values", DROPPED);
     else say("breaking", "unknown fields are dropped now", DROPPED);
   } else if (after.kind === "refused") {
     // The API server does not ratchet this error (1.36).
-    const message = "unknown fields are refused now (additionalProperties: false)";
+    const message = "unknown fields are rejected now (additionalProperties: false)";
     if (before.kind === "dropped")
       say("breaking", `${message} and no longer dropped`, { consequence: "newValuesRefused" });
-    else say("breaking", `${message}; every write of an object with such a field is refused`, FORBIDDEN);
+    else say("breaking", `${message}; every write of an object with such a field is rejected`, FORBIDDEN);
   } else if (after.kind === "checked") {
     if (before.kind === "refused") say("compatible", "is a map now");
     else if (before.kind === "dropped") say("compatible", "keeps unknown fields now if they fit additionalProperties");
@@ -293,9 +292,9 @@ type KeywordRule = (change: KeywordChange, site: Site) => void;
 
 /** Describes the consequence for objects that violate a schema. */
 function refusalText({ path, unit }: Pick<Site, "path" | "unit">): string {
-  if (unit === "") return "every write of an object that breaks it is refused";
-  const until = unit === path ? "" : ` while ${unit} stays the same`;
-  return `new values are refused; stored ones stay writable since Kubernetes 1.30${until}`;
+  if (unit === "") return "every write of an object that violates it is rejected";
+  const until = unit === path ? "" : ` while ${unit} is unchanged`;
+  return `new values are rejected; stored ones remain writable since Kubernetes 1.30${until}`;
 }
 
 /** Returns the consequence of a schema that stored objects may violate. */
@@ -341,14 +340,14 @@ const compareNullable: KeywordRule = ({ after }, site) => {
 const compareEnum: KeywordRule = ({ before, after }, site) => {
   if (!Array.isArray(before) || !Array.isArray(after)) {
     if (Array.isArray(after)) refuse(site, `only these values now: ${after.map(text).join(", ")}`);
-    else if (Array.isArray(before)) site.add("compatible", "any value now, where there was an enum");
+    else if (Array.isArray(before)) site.add("compatible", "any value now, enum removed");
     return;
   }
   const [former, current] = [before.map(text), after.map(text)];
   const [removed, added] = [without(former, current), without(current, former)];
   if (removed.length > 0) refuse(site, `enum without ${removed.join(", ")}`);
   if (added.length > 0)
-    site.add("compatible", `enum with ${added.join(", ")}; code that tells all values apart has one more`);
+    site.add("compatible", `enum with ${added.join(", ")}; code that handles every value has to handle it`);
 };
 
 const compareFormat: KeywordRule = ({ before, after }, site) => {
@@ -435,13 +434,13 @@ function compareBranches(keyword: "anyOf" | "allOf"): KeywordRule {
 
 const compareDefault: KeywordRule = ({ before, after }, site) => {
   if (before === undefined)
-    site.add("compatible", `default added: ${text(after)}; it also fills in stored objects that lack the field`);
+    site.add("compatible", `default added: ${text(after)}; it also applies to stored objects that lack the field`);
   else if (after === undefined)
     site.add("breaking", `default removed: ${text(before)}; new objects may lack the field; ${READERS_TEXT}`, READERS);
   else
     site.add(
       "breaking",
-      `default ${text(before)} → ${text(after)}; stored objects keep ${text(before)}, new ones that leave the field out get ${text(after)}`,
+      `default ${text(before)} → ${text(after)}; stored objects keep ${text(before)}, new ones without the field get ${text(after)}`,
       { consequence: "behaviorChanges" },
     );
 };
@@ -453,12 +452,12 @@ const compareListType: KeywordRule = ({ before, after }, site) => {
     const keys = ((value as JsonObject | undefined)?.["keys"] ?? []) as string[];
     return keys.length === 0 ? type(value) : `${type(value)} by ${keys.join(", ")}`;
   };
-  const message = `list-type ${words(before)} → ${words(after)}; server-side apply merges it in another way`;
+  const message = `list-type ${words(before)} → ${words(after)}; server-side apply merges it differently`;
   if (type(after) === "atomic") site.add("breaking", message, { consequence: "behaviorChanges" });
   else
     site.add(
       "breaking",
-      `${message}, and lists with a repeated ${type(after) === "set" ? "value" : "key"} are refused: ${refusalText(site)}`,
+      `${message}, and lists with a repeated ${type(after) === "set" ? "value" : "key"} are rejected: ${refusalText(site)}`,
       refusalOf(site),
     );
 };
@@ -466,7 +465,7 @@ const compareListType: KeywordRule = ({ before, after }, site) => {
 const compareMapType: KeywordRule = ({ before, after }, site) =>
   site.add(
     "breaking",
-    `map-type ${String(before ?? "granular")} → ${String(after ?? "granular")}; server-side apply merges it in another way`,
+    `map-type ${String(before ?? "granular")} → ${String(after ?? "granular")}; server-side apply merges it differently`,
     { consequence: "behaviorChanges" },
   );
 
@@ -483,11 +482,11 @@ const compareRules: KeywordRule = ({ before, after }, site) => {
   for (const [key, { rule }] of current)
     if (!former.has(key)) {
       if (/^(self == oldSelf|oldSelf == self)$/.test(rule))
-        site.add("breaking", `is immutable now (${rule}); writes that change it are refused`, {
+        site.add("breaking", `is immutable now (${rule}); writes that change it are rejected`, {
           consequence: "newValuesRefused",
         });
       else if (/\boldSelf\b/.test(rule))
-        site.add("breaking", `validation rule for changes added: ${key}; writes that break it are refused`, {
+        site.add("breaking", `validation rule for changes added: ${key}; writes that violate it are rejected`, {
           consequence: "newValuesRefused",
         });
       else refuse(site, `validation rule added: ${key}`);

@@ -25,7 +25,7 @@ export function compareWorkflows(before: readonly ControllerModel[], after: read
   for (const controller of before) {
     const add = collectInto(changes, `controller ${controller.name}`);
     const now = current.get(controller.name);
-    if (now === undefined) add("breaking", "", "removed; finalizers that it has set stay, and so do its objects");
+    if (now === undefined) add("breaking", "", "removed; its finalizers and objects remain");
     else compareController(controller, now, add);
   }
   for (const { name, settings } of after)
@@ -54,21 +54,21 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
       isTaken ? "compatible" : "breaking",
       "fieldManager",
       isTaken
-        ? `${manager} → ${managerAfter}; what the old one has applied is taken over`
-        : `${manager} → ${managerAfter}; what the old one has applied stays in its name, and is not removed; list it under formerFieldManagers`,
+        ? `${manager} → ${managerAfter}; the fields of the old one are taken over`
+        : `${manager} → ${managerAfter}; the fields of the old one remain and are never removed; list it under formerFieldManagers`,
     );
   for (const each of formerFieldManagers)
     if (each !== manager && before.settings.formerFieldManagers?.includes(each) !== true)
       add(
         "breaking",
         "formerFieldManagers",
-        `${each} added; what it owns on objects of the operator and desired() does not return is removed: gen-operator doctor --takeover lists it`,
+        `${each} added; the fields that it owns on objects of the operator are removed unless desired() returns them: gen-operator doctor --takeover lists them`,
       );
   if (finalizer !== finalizerAfter)
     add(
       "breaking",
       "finalizer",
-      `${finalizer ?? "default"} → ${finalizerAfter ?? "default"}; primaries keep the old one, and nobody removes it`,
+      `${finalizer ?? "default"} → ${finalizerAfter ?? "default"}; primaries keep the old one, which is not removed`,
     );
   if (JSON.stringify(namespaces) !== JSON.stringify(namespacesAfter))
     add("compatible", "namespaces", `${words(namespaces)} → ${words(namespacesAfter)}`);
@@ -108,18 +108,18 @@ function compareLists(before: ControllerModel, after: ControllerModel, add: AddC
     const stated = removed.get(name);
     if (isReadOnly(dependent)) add("compatible", name, "removed; it was read only");
     else if (!isKubernetes(dependent))
-      add("breaking", name, "removed; its resources stay outside of Kubernetes, and nobody has them in hand");
+      add("breaking", name, "removed; its resources outside Kubernetes remain, unmanaged");
     else if (stated !== undefined)
       add(stated.deletion === "ordered" ? "breaking" : "compatible", name, removalText(stated.deletion));
     else {
       const successor = successorOf(dependent, { before, after, added });
       const end =
-        after.workflow?.pruning === false ? "stay, and nobody updates them, as pruning is off" : "are deleted";
+        after.workflow?.pruning === false ? "remain but are no longer updated, because pruning is off" : "are deleted";
       add(
         "breaking",
         name,
         successor === undefined
-          ? `removed; its objects ${end}. generate wants to know it: list ${name} under removed, or under moved`
+          ? `removed; its objects ${end}. generate requires an entry: list ${name} under removed or moved`
           : `removed, and ${successor} of the same kind added: its objects are replaced. To keep them and your code: moved: [{ from: ${name}, to: ${successor} }]`,
       );
     }
@@ -148,7 +148,7 @@ function withPresentNames<Dependent extends DependentModel>(
 
 function removalText(deletion: Deletion): string {
   if (deletion === "ordered") return "removed; its objects are deleted (deletion: ordered)";
-  const fate = deletion === "orphan" ? "lose their link, and outlive their primary" : "stay until their primary goes";
+  const fate = deletion === "orphan" ? "lose their link and are kept" : "remain until their primary is deleted";
   return `removed; its objects ${fate} (deletion: ${deletion})`;
 }
 
@@ -164,7 +164,7 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
   if (!isKubernetes(before) && !isKubernetes(after)) return compareExternal(before, after, add);
   if (!isKubernetes(before) || !isKubernetes(after)) {
     const [former, now] = [before, after].map((each) => (isKubernetes(each) ? kindOf(each.resource) : "external"));
-    add("breaking", name, `${former} → ${now}; what was made stays, and nobody has it in hand`);
+    add("breaking", name, `${former} → ${now}; existing objects and resources remain, unmanaged`);
     return;
   }
   const [kind, kindAfter] = [before.resource, after.resource];
@@ -172,10 +172,10 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
     add(
       "breaking",
       name,
-      `${kindOf(kind)} → ${kindOf(kindAfter)}; objects of the new kind are created, and removed: has to say what becomes of the others`,
+      `${kindOf(kind)} → ${kindOf(kindAfter)}; objects of the new kind are created, and ${OLD_ONES}`,
     );
   else if (kind.version !== kindAfter.version)
-    add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects stay`);
+    add("compatible", name, `${kind.version} → ${kindAfter.version} of ${kind.kind}; the objects are kept`);
   for (const option of ["namespace", "cluster"] as const) {
     const [former, now] = [before, after].map((each) => each[option] ?? "of the primary");
     const isSeen = option === "namespace" && after.namespace === undefined;
@@ -191,7 +191,7 @@ function compareDependent(before: DependentModel, after: DependentModel, add: Ad
     add(
       "breaking",
       name,
-      `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; fields that the old one has applied stay`,
+      `fieldManager ${before.fieldManager ?? "of the controller"} → ${after.fieldManager ?? "of the controller"}; the fields of the old one remain`,
     );
   if (before.deletion !== after.deletion) add("breaking", name, `deletion ${before.deletion} → ${after.deletion}`);
   const [ref, refAfter] = [before.ref, after.ref].map((each) => (each === undefined ? "none" : referenceText(each)));
@@ -217,8 +217,8 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
   for (const option of ["labelSelector", "fieldSelector"] as const) {
     const [former, now] = [before, after].map((each) => each[option] ?? "none");
     const isWider = after[option] === undefined;
-    const fate = before.mode === "readOnly" ? "" : `, and are made anew; ${OLD_ONES}`;
-    const seen = isWider ? "more objects are seen" : `objects that it does not select are not seen any more${fate}`;
+    const fate = before.mode === "readOnly" ? "" : `, and are created again; ${OLD_ONES}`;
+    const seen = isWider ? "more objects are seen" : `objects that it does not select are no longer seen${fate}`;
     if (former !== now) add(isWider ? "compatible" : "breaking", name, `${option} ${former} → ${now}; ${seen}`);
   }
   if (before.serverSideApply !== after.serverSideApply)
@@ -226,15 +226,17 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
       "breaking",
       name,
       after.serverSideApply === false
-        ? "written by PUT now; fields of others are overwritten"
-        : "written by server-side apply now; fields that a PUT has set stay with its manager",
+        ? "written by PUT now; fields of other managers are overwritten"
+        : "written by server-side apply now; fields set by PUT keep their manager",
     );
   const isConditional = [before, after].some(({ conditions }) => conditions.existing !== undefined);
   if (before.existing !== after.existing && !isConditional)
     add(
       "compatible",
       name,
-      after.existing === "adopt" ? "objects of the name are taken over" : "objects of others are refused",
+      after.existing === "adopt"
+        ? "existing objects of that name are adopted"
+        : "existing objects of that name are rejected",
     );
   if (before.heldForCleanup !== after.heldForCleanup)
     add(
@@ -249,7 +251,7 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
       after.onImmutable === undefined ? "breaking" : "compatible",
       name,
       after.onImmutable === undefined
-        ? "onImmutable recreate → fail; changes of immutable fields are refused"
+        ? "onImmutable recreate → fail; changes of immutable fields are rejected"
         : "onImmutable fail → recreate; its objects are deleted and created again when an immutable field changes",
     );
   for (const operation of CAPABILITIES) {
@@ -266,12 +268,12 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
   );
 }
 
-const OLD_ONES = "removed: has to say what becomes of the old ones";
+const OLD_ONES = "the old ones need an entry under removed";
 
 const NEVER = {
-  create: "somebody else has to create its objects",
-  update: "its objects stay as they are",
-  delete: "objects that have to go stay",
+  create: "another client has to create its objects",
+  update: "its objects are no longer updated",
+  delete: "its objects are no longer deleted",
 } as const;
 
 function operationText(operation: OperationSpec | undefined): string {
@@ -301,10 +303,10 @@ function compareExternal(before: ExternalDependentModel, after: ExternalDependen
     add(
       "breaking",
       name,
-      `ids kept in ${former} → ${now}; those that were kept are not found: copy them before, or resources are created twice`,
+      `ids stored in ${former} → ${now}; stored ids are not found: copy them first, otherwise resources are created twice`,
     );
   else if (former !== now)
-    add("compatible", name, `ids kept in ${former} → ${now}; the operator moves those that were kept`);
+    add("compatible", name, `ids stored in ${former} → ${now}; the operator moves the stored ids`);
   for (const operation of CAPABILITIES) {
     const [could, can] = [before, after].map(({ external }) => external.capabilities.includes(operation));
     if (could !== can)
@@ -366,7 +368,7 @@ function compareEdges(before: DependentModel, after: DependentModel, add: AddCha
       add(
         "compatible",
         after.name,
-        `depends on ${other} (${form})${form === "required" ? `; it goes when ${other} is not wanted` : ""}`,
+        `depends on ${other} (${form})${form === "required" ? `; it is deleted when ${other} is inactive` : ""}`,
       );
   for (const other of former.keys())
     if (!now.has(other)) add("compatible", after.name, `no longer depends on ${other}`);
@@ -409,7 +411,7 @@ function compareEventSources(
   for (const source of before) {
     const path = `eventSources.${source.name}`;
     const now = current.get(source.name);
-    if (now === undefined) add("compatible", path, "removed; its changes cause no reconcile any more");
+    if (now === undefined) add("compatible", path, "removed; its changes no longer trigger reconciles");
     else
       compareFacts(sourceFactsOf(source), sourceFactsOf(now), (field, text) =>
         add("compatible", `${path}.${field}`, text),
@@ -432,7 +434,7 @@ function sourceFactsOf(source: EventSourceModel): object {
 
 function describeSource(source: EventSourceModel): string {
   return source.kind === "informer"
-    ? `${kindOf(source.resource)} is watched; the operator needs the rights for it`
+    ? `${kindOf(source.resource)} is watched; the operator needs permissions for it`
     : source.kind;
 }
 

@@ -155,9 +155,9 @@ async function openBaseline(project: string, against: string): Promise<Baseline 
       code === "ENOENT"
         ? "git is not installed"
         : said?.startsWith("fatal: not a git repository") === true
-          ? "the project is in no git repository, and there is no such folder"
+          ? "not a folder, and the project is not in a git repository"
           : said;
-    return { problem: reason === undefined || reason === "" ? "there is no such folder or commit" : reason };
+    return { problem: reason === undefined || reason === "" ? "folder or commit not found" : reason };
   }
 }
 
@@ -207,8 +207,8 @@ export async function compareStubs({ before, now, controllers }: TwoStates): Pro
       if (former === undefined || current === undefined || former === current) continue;
       const isRecreated = dependent.onImmutable === "recreate";
       const fate = isRecreated
-        ? `a ${kind} that exists is deleted and created again if the change is one of ${fields}`
-        : `of a ${kind} that exists, the API server refuses a change of ${fields}: give the object another name, or set onImmutable: recreate, to replace it`;
+        ? `an existing ${kind} is deleted and created again if ${fields} would change`
+        : `the API server rejects changes of ${fields} of an existing ${kind}: change the name of the object, or set onImmutable: recreate`;
       // Nearly every update of these kinds is rejected.
       const isBreaking = !isRecreated && isImmutableKind(dependent.resource);
       add(isBreaking ? "breaking" : "compatible", dependent.name, `${path} differs; ${fate}`);

@@ -6,7 +6,7 @@ export const BREAKING_CHANGE = defineRule({
   page: {
     meaning:
       "A change of a CRD or of a spec breaks stored objects, manifests or other programs, or deletes running objects.",
-    remedy: "Take the change back, add a version, or plan a migration. `gen-operator diff` lists all changes.",
+    remedy: "Revert the change, add a version, or plan a migration. `gen-operator diff` lists all changes.",
   },
 });
 
@@ -14,7 +14,7 @@ export const BROKEN_LINE = defineRule({
   id: "broken-line",
   severity: "warning",
   page: {
-    meaning: "A line of your code compiles with the types of the earlier state, and not with those of now.",
+    meaning: "A line of your code compiles with the earlier types, but not with the current ones.",
     remedy: "Adapt the line to the new types.",
   },
 });
@@ -23,8 +23,8 @@ export const STALE_STUB = defineRule({
   id: "stale-stub",
   severity: "warning",
   page: {
-    meaning: "A stub of the earlier state is called no more.",
-    remedy: "Delete the file, or state under `moved` where the dependent went.",
+    meaning: "A stub of the earlier state is no longer called.",
+    remedy: "Delete the file, or list the dependent under `moved`.",
   },
 });
 
@@ -34,6 +34,6 @@ export const UNREADABLE_BASELINE = defineRule({
   page: {
     meaning: "The state that a project is compared with cannot be read.",
     remedy:
-      "Name a commit, a branch, a tag or a folder. In continuous integration, fetch the history: `fetch-depth: 0`.",
+      "Use a commit, a branch, a tag or a folder. In continuous integration, fetch the history: `fetch-depth: 0`.",
   },
 });

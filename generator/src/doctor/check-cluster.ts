@@ -25,23 +25,23 @@ export async function findCluster(options: ClusterOptions): Promise<FoundCluster
     const message = messageOf(error);
     // A cluster is not required for developing an operator.
     const isAbsent = options.kubeconfig === undefined && message.startsWith("no cluster to connect to");
-    if (isAbsent) return { checks: [skipped(NAME, "there is no kubeconfig", "name one with --kubeconfig FILE")] };
+    if (isAbsent) return { checks: [skipped(NAME, "kubeconfig not found", "set --kubeconfig FILE")] };
     return { checks: [{ name: NAME, outcome: "failed", message, advice: "correct the kubeconfig" }] };
   }
   const { server, origin } = client.connection;
   try {
     const version = await readVersion(client);
     const user = await readUser(client);
-    const as = user === undefined ? "a user that the API server does not tell" : `user ${JSON.stringify(user)}`;
-    const checks = [ok(NAME, `${server} (${origin}) is Kubernetes ${version}, and takes us for ${as}`)];
+    const as = user === undefined ? "an unknown user" : `user ${JSON.stringify(user)}`;
+    const checks = [ok(NAME, `${server} (${origin}) runs Kubernetes ${version}, and authenticates you as ${as}`)];
     return { checks, client, ...(user === undefined ? {} : { user }) };
   } catch (error) {
     await client.close();
     const { user } = options;
     const forbidden =
       user === undefined
-        ? "check whose credentials the kubeconfig has"
-        : `leave out --as, or ask for the right to impersonate ${user}`;
+        ? "check the credentials of the kubeconfig"
+        : `remove --as, or ask for permission to impersonate ${user}`;
     const problem = await describeClusterProblem(error, { client, forbidden });
     return { checks: [{ name: NAME, outcome: "failed", ...problem }] };
   }
@@ -50,7 +50,7 @@ export async function findCluster(options: ClusterOptions): Promise<FoundCluster
 async function readVersion(client: ApiClient): Promise<string> {
   const text = await client.readPath("/version", { signal: AbortSignal.timeout(TIMEOUT_MS) });
   const { gitVersion } = JSON.parse(text ?? "{}") as { gitVersion?: unknown };
-  if (typeof gitVersion !== "string") throw new Error("GET /version answers without a version");
+  if (typeof gitVersion !== "string") throw new Error("the response of GET /version has no version");
   return gitVersion;
 }
 

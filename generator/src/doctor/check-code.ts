@@ -82,13 +82,13 @@ function checkStubs({ missing, unused }: Stubs, update: string): Check {
       outcome: "failed",
       message: `${counted(missing.length, "file")} that generated code imports ${missing.length === 1 ? "is" : "are"} missing`,
       details: named(missing),
-      advice: `run ${update}, which writes ${missing.length === 1 ? "it" : "them"}`,
+      advice: `run ${update} to write ${missing.length === 1 ? "it" : "them"}`,
     };
-  if (unused.length === 0) return ok(STUBS, "each is there, and generated code imports each");
+  if (unused.length === 0) return ok(STUBS, "all present, and all imported by generated code");
   return {
     name: STUBS,
     outcome: "warning",
-    message: `nothing imports ${counted(unused.length, "file")} of an earlier spec`,
+    message: `${counted(unused.length, "file")} of an earlier spec ${unused.length === 1 ? "is" : "are"} no longer imported`,
     details: named(unused),
     advice: `delete ${unused.length === 1 ? "it" : "them"}, or move the code where it is needed`,
   };

@@ -73,7 +73,7 @@ function unserved(used: readonly UsedKind[], served: readonly boolean[]): Check[
       outcome: isOptional ? "warning" : "failed",
       message: `the cluster does not serve ${apiVersionOf(resource)} ${resource.kind}`,
       advice: isOptional
-        ? "nothing, if the dependent is meant to be inactive here"
+        ? "do nothing if the dependent is meant to be inactive here"
         : resource.isCustom
           ? "use a version that the cluster serves"
           : "use a cluster of a Kubernetes version that serves it",
@@ -88,10 +88,10 @@ function missingCrd(crd: Crd, used: readonly UsedKind[]): Check {
   return {
     name: `CRD ${name}`,
     outcome: isOptional ? "warning" : "failed",
-    message: "the cluster has no such CRD",
+    message: "CRD not found in the cluster",
     advice: isPrimary
       ? `run kubectl apply -f deploy/generated/crds/${name}.yaml`
-      : "install the operator that brings it",
+      : "install the operator that provides it",
   };
 }
 
@@ -124,11 +124,11 @@ function compare(crd: Crd, other: Crd, used: readonly UsedKind[]): Check[] {
     {
       name: `CRD ${name}`,
       outcome: isBreaking ? "failed" : "warning",
-      message: "the cluster has another definition than the project; from the project to the cluster:",
+      message: "the cluster and the project have different definitions; changes from the project to the cluster:",
       details: more > 1 ? [...lines.slice(0, MOST_LISTED), `and ${more} more`] : lines,
       advice: isPrimary
-        ? `run kubectl apply -f deploy/generated/crds/${name}.yaml, or take the cluster's definition into ${crd.file} and run npx gen-operator generate`
-        : `take the cluster's definition into ${crd.file} and run npx gen-operator generate`,
+        ? `run kubectl apply -f deploy/generated/crds/${name}.yaml, or copy the definition of the cluster to ${crd.file} and run npx gen-operator generate`
+        : `copy the definition of the cluster to ${crd.file} and run npx gen-operator generate`,
     },
   ];
 }
@@ -149,7 +149,7 @@ async function readClusterCrd(client: ApiClient, name: string, signal: AbortSign
     const [crd] = readCrds({ file: `cluster/${name}.json`, text }).crds;
     return { kind: "found", ...(crd !== undefined && { crd }) };
   } catch (error) {
-    const advice = `ask for the right to get customresourcedefinition ${name}`;
+    const advice = `ask for permission to get customresourcedefinition ${name}`;
     return { kind: "unreadable", message: messageOf(error), ...(isApiError(error, 403) && { advice }) };
   }
 }

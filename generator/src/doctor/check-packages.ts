@@ -61,7 +61,7 @@ function checkTypeScript(version: string | undefined): Check {
     return {
       name,
       outcome: "failed",
-      message: "the project has not installed typescript",
+      message: "typescript is not installed in the project",
       advice: "run npm install, or npm install --save-dev typescript",
     };
   if (isAtLeast(version, OLDEST_TYPESCRIPT)) return ok(name, version);
@@ -81,7 +81,7 @@ function checkOurs(own: string, versions: ReadonlyMap<string, string | undefined
     return {
       name,
       outcome: "failed",
-      message: `the project has not installed ${RUNTIME}, which generated code imports`,
+      message: `${RUNTIME} is not installed in the project, but generated code imports it`,
       advice: `run npm install, or npm install ${RUNTIME}@${own}`,
     };
   const different = OURS.flatMap((each) => {
@@ -107,7 +107,7 @@ async function checkLockFile(project: string, runtime: string | undefined): Prom
     return {
       name,
       outcome: "warning",
-      message: "the project has none, so each installation may bring other versions",
+      message: "not found, so each installation may resolve to other versions",
       advice: "run npm install, and commit package-lock.json",
     };
   const shown = relative(project, file);
@@ -116,8 +116,8 @@ async function checkLockFile(project: string, runtime: string | undefined): Prom
   return {
     name,
     outcome: "failed",
-    message: `${shown} has ${RUNTIME} ${locked}, and ${runtime} is installed`,
-    advice: "run npm ci to install what it says, or npm install to change it",
+    message: `${shown} has ${RUNTIME} ${locked}, but ${runtime} is installed`,
+    advice: "run npm ci to install the locked version, or npm install to update the lock file",
   };
 }
 
@@ -193,8 +193,8 @@ export function checkTsconfig(project: string): Check {
     return {
       name: NAME,
       outcome: "failed",
-      message: "the project has none",
-      advice: "run npx gen-operator init . --crd crds, which adds what is missing",
+      message: "not found in the project",
+      advice: "run npx gen-operator init . --crd crds to add it",
     };
   const { config, error } = typescript.parseConfigFileTextToJson(file, text);
   const parsed = typescript.parseJsonConfigFileContent(config ?? {}, typescript.sys, project);
@@ -205,7 +205,7 @@ export function checkTsconfig(project: string): Check {
       name: NAME,
       outcome: "failed",
       message: `${placeOf(problem, project)}${typescript.flattenDiagnosticMessageText(problem.messageText, " ")}`,
-      advice: "correct it; npx tsc --showConfig prints what TypeScript reads",
+      advice: "correct it; run npx tsc --showConfig to see what TypeScript reads",
     };
   return judge(parsed.options, typescript);
 }
@@ -224,14 +224,14 @@ function judge(options: ts.CompilerOptions, typescript: typeof ts): Check {
   const needed = moduleProblems(options, typescript);
   const advised = ADVISED.filter(({ isSet }) => !isSet(options));
   const lacking = [...needed, ...advised];
-  if (lacking.length === 0) return ok(NAME, "has what generated code needs");
+  if (lacking.length === 0) return ok(NAME, "has the options that generated code requires");
   return {
     name: NAME,
     outcome: needed.length > 0 ? "failed" : "warning",
     message:
       needed.length > 0
         ? "generated code does not compile with these options"
-        : "generated code compiles, but TypeScript finds less with these options",
+        : "generated code compiles, but TypeScript misses errors with these options",
     details: lacking.map(({ flag, why }) => `${flag}: ${why}`),
     advice: `set ${lacking.map(({ flag }) => flag).join(", ")} in compilerOptions`,
   };
@@ -251,7 +251,7 @@ function moduleProblems(options: ts.CompilerOptions, typescript: typeof ts): Lac
     return [{ flag: '"module": "NodeNext"', why: "generated code consists of ES modules" }];
   const readsExports =
     moduleResolution === undefined ? module >= ModuleKind.Node16 : moduleResolution >= ModuleResolutionKind.Node16;
-  const why = "generated code imports what the exports of a package name";
+  const why = "generated code imports paths that packages define in exports";
   return readsExports ? [] : [{ flag: '"moduleResolution": "NodeNext"', why }];
 }
 

@@ -25,7 +25,7 @@ export async function checkRights(client: ApiClient, model: ProjectModel, subjec
     const missing = await missingRights(client, rights, signal);
     return [judge(rights.length, missing, { subject, operator }), ...otherClusters(model)];
   } catch (error) {
-    return [skipped(NAME, messageOf(error), "ask for the right to create selfsubjectrulesreviews")];
+    return [skipped(NAME, messageOf(error), "ask for permission to create selfsubjectrulesreviews")];
   }
 }
 
@@ -38,17 +38,18 @@ interface Whose {
 function judge(count: number, missing: readonly RequiredRight[], { subject, operator }: Whose): Check {
   const { user = "the user of the kubeconfig", isNamed } = subject;
   const isOperator = user === operator;
-  const others = isOperator ? "" : `; the operator's own: --as ${operator}`;
-  if (missing.length === 0) return ok(NAME, `${user} has all ${count} rights of deploy/generated/rbac.yaml${others}`);
+  const others = isOperator ? "" : `; to check the operator, use --as ${operator}`;
+  if (missing.length === 0)
+    return ok(NAME, `${user} has all ${count} permissions of deploy/generated/rbac.yaml${others}`);
   return {
     name: NAME,
     // The operator runs with its service account, so a developer may have fewer permissions.
     outcome: isNamed ? "failed" : "warning",
-    message: `${user} lacks ${missing.length} of ${count} rights of deploy/generated/rbac.yaml`,
+    message: `${user} lacks ${missing.length} of ${count} permissions of deploy/generated/rbac.yaml`,
     details: describe(missing),
     advice: isOperator
       ? "run kubectl apply -k deploy/generated"
-      : `check the operator's own rights with --as ${operator}`,
+      : `use --as ${operator} to check the permissions of the operator`,
   };
 }
 
@@ -82,7 +83,7 @@ function otherClusters({ controllers }: ProjectModel): Check[] {
     .map((name) =>
       skipped(
         `rights in cluster ${name}`,
-        "the kubeconfig of the operator names that cluster",
+        "only the kubeconfig of the operator defines this cluster",
         `compare deploy/generated/clusters/${name}.yaml with what is applied there: kubectl diff -f`,
       ),
     );

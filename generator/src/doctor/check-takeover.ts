@@ -42,7 +42,7 @@ export async function checkTakeover(client: ApiClient, model: ProjectModel): Pro
       checks.push(await checkController(client, controller, name));
     } catch (error) {
       const advice = isApiError(error, 403)
-        ? "ask for the right to list and patch the objects of the operator"
+        ? "ask for permission to list and patch the objects of the operator"
         : undefined;
       checks.push(skipped(name, messageOf(error), advice));
     }
@@ -81,7 +81,7 @@ interface Findings {
 function judge(name: string, { losses, count, stated }: Findings): Check {
   if (count === 0) {
     const advice = "start the operator without formerFieldManagers, and check again when it has adopted the objects";
-    return skipped(name, "no object carries the label of the controller yet", advice);
+    return skipped(name, "no object has the label of the controller yet", advice);
   }
   const objects = `${count} ${count === 1 ? "object" : "objects"}`;
   const names = [...new Set(losses.map(({ manager }) => manager))].sort();
@@ -102,10 +102,10 @@ function judge(name: string, { losses, count, stated }: Findings): Check {
     };
   const message =
     stated.length > 0
-      ? `formerFieldManagers removes from ${objects}, of what desired() does not return:`
-      : `other field managers hold fields of ${objects} that desired() does not return; these go if formerFieldManagers lists the manager:`;
+      ? `formerFieldManagers removes fields from ${objects}, because desired() does not return them:`
+      : `other field managers own fields of ${objects} that desired() does not return; they are removed if formerFieldManagers lists the manager:`;
   const advice =
-    "return from desired() what has to stay, or list it under released of the dependent" +
+    "return the fields to keep from desired(), or list them under released of the dependent" +
     (stated.length > 0 ? "" : `; to remove the rest, list the manager (${names.join(", ")}) under formerFieldManagers`);
   return { name, outcome: "warning", message, details, advice };
 }
@@ -213,7 +213,7 @@ function linesOf(before: object, after: object, fields: readonly TakenField[]): 
   const template = ["f:spec", "f:template"];
   const isOfPods = valueOfFields(before, [...template, "f:spec", "f:containers"]) !== undefined;
   const isChanged = !isDeepStrictEqual(valueOfFields(before, template), valueOfFields(after, template));
-  return [...lines.sort(), ...(isOfPods && isChanged ? ["the pods restart, as the pod template changes"] : [])];
+  return [...lines.sort(), ...(isOfPods && isChanged ? ["the pods restart, because the pod template changes"] : [])];
 }
 
 // Strings may be secret.

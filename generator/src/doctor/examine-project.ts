@@ -34,12 +34,12 @@ export async function* examineProject(options: ExamineOptions): AsyncGenerator<C
   yield checkTsconfig(root);
   onStep("checking the code");
   yield* await checkCode(root, update);
-  onStep("asking the cluster");
+  onStep("checking the cluster");
   const { checks, client, user } = await findCluster(cluster);
   yield* checks;
   if (client === undefined) {
-    yield skipped("kinds", "there is no cluster to compare with");
-    return yield skipped("rights", "there is no cluster to ask");
+    yield skipped("kinds", "cluster not found");
+    return yield skipped("rights", "cluster not found");
   }
   try {
     const input = await readProject(root);
@@ -60,10 +60,10 @@ async function* examineTakeover(root: string, { cluster, onStep = () => {} }: Ex
   const input = await readProject(root);
   const { model } = hasErrors(input.diagnostics) ? {} : await buildModel(input);
   if (model === undefined) return yield failed("takeover", "the spec has errors", "run npx gen-operator generate");
-  onStep("asking the cluster");
+  onStep("checking the cluster");
   const { checks, client } = await findCluster(cluster);
   yield* checks;
-  if (client === undefined) return yield failed("takeover", "there is no cluster to look at");
+  if (client === undefined) return yield failed("takeover", "cluster not found");
   try {
     yield* await checkTakeover(client, model);
   } finally {

@@ -36,7 +36,7 @@ export async function readKindSchema(
   const kinds = catalog.names.map((each) => parseKind(each).kind);
   const problem: Diagnostic = {
     ...UNKNOWN_KIND.violation,
-    message: `neither crds/ nor Kubernetes has a kind ${quote(name)}`,
+    message: `kind ${quote(name)} not found in crds/ or Kubernetes`,
     ...didYouMean(name, name.includes("/") ? catalog.names : kinds),
   };
   return { diagnostics: [...diagnostics, problem] };

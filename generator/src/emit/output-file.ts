@@ -48,7 +48,7 @@ export function presentFile(path: string): OutputFile {
   return {
     ...{ path, owner: "user", isPresent: true },
     get content(): string {
-      throw new Error(`refused to write ${path}: it was there a moment ago; run the command again`);
+      throw new Error(`refused to write ${path}: it was changed in the meantime; run the command again`);
     },
   };
 }

@@ -26,8 +26,8 @@ export function explainRule(
   const rule = RULES.find(({ id }) => id === name);
   if (rule === undefined) {
     const candidates = [...RULES.map(({ id }) => id), ...fields];
-    const hint = didYouMean(name, candidates)?.hint ?? "gen-operator explain lists all rules";
-    return { problem: `there is no rule or field of a spec ${quote(name)}; ${hint}` };
+    const hint = didYouMean(name, candidates)?.hint ?? "run gen-operator explain to list all rules";
+    return { problem: `rule or field ${quote(name)} not found; ${hint}` };
   }
   return { text: textOf(rule) };
 }
@@ -38,7 +38,7 @@ function textOf({ id, acceptedBy, page: { meaning, remedy, example } }: Rule): s
     ...[id, "", meaning, "", `What to do: ${remedy}`],
     ...(subject === ""
       ? []
-      : [`To accept it, give ${subject}: accept: [{ rule: ${id}, reason: why it is right here }]`]),
+      : [`To accept it, add to ${subject}: accept: [{ rule: ${id}, reason: why it is acceptable here }]`]),
     ...(example === undefined
       ? []
       : [`Example: fixtures/rejected/${example} of the repository, with the exact output.`]),

@@ -76,9 +76,9 @@ export function renderSvg(graph: WorkflowGraph): string {
 function edgeWords({ edges }: WorkflowGraph): string[] {
   const kinds = new Set(edges.map(({ kind }) => kind));
   return [
-    ...(kinds.has("optional") ? ["dashed line: waits only for what is wanted"] : []),
-    ...(kinds.has("items") ? ["thick line: each item waits for the item of the same key"] : []),
-    ...(kinds.has("events") ? ["dotted line: brings events"] : []),
+    ...(kinds.has("optional") ? ["dashed line: optional, waits only while the other is active"] : []),
+    ...(kinds.has("items") ? ["thick line: each item waits for the item with the same key"] : []),
+    ...(kinds.has("events") ? ["dotted line: events"] : []),
   ];
 }
 

@@ -32,10 +32,10 @@ export async function showGraph({ project, output, controller }: GraphOptions): 
   const chosen = model.controllers.filter(({ name }) => controller === undefined || name === controller);
   const names = model.controllers.map(({ name }) => name).sort();
   if (output === "svg" && chosen.length > 1)
-    return fail("a picture shows one controller", `name it with --controller: ${names.join(", ")}`);
+    return fail("--output svg can show only one controller", `set --controller to one of ${names.join(", ")}`);
   if (chosen.length === 0) {
-    const meant = didYouMean(controller ?? "", names)?.hint ?? `there are: ${names.join(", ")}`;
-    return fail(`the project has no controller ${quote(controller ?? "")}`, meant);
+    const meant = didYouMean(controller ?? "", names)?.hint ?? `known controllers: ${names.join(", ")}`;
+    return fail(`controller ${quote(controller ?? "")} not found in the project`, meant);
   }
   const render = await loadRenderer(output);
   return { diagnostics: found, text: render(chosen.map((each) => buildGraph(each))) };

@@ -65,7 +65,7 @@ export async function readNewCrds(project: string, read: Inputs): Promise<NewCrd
 
 const NOTHING_SERVED: Diagnostic = {
   ...NO_CRDS.violation,
-  message: "no CustomResourceDefinition has a version that is served",
+  message: "no CustomResourceDefinition has a served version",
 };
 
 function primaryOf({ versions, group, kind, scope }: Crd): PrimaryKind[] {

@@ -70,9 +70,9 @@ function taken({ controller, from, stub }: PendingMove, workflows: readonly Work
   const index = spec?.moved.findIndex((each) => each.from === from) ?? -1;
   return {
     ...MOVED_DEPENDENT.violation,
-    message: `${stub.from} cannot become ${stub.to}: that file is there already, and is yours`,
+    message: `cannot move ${stub.from} to ${stub.to}: the file already exists`,
     ...(spec === undefined ? {} : spec.document.valueAt(["spec", "moved", index])),
-    hint: `move what is needed into one of the two, and delete or rename ${quote(stub.to)}`,
+    hint: `merge the two files, and delete or rename ${quote(stub.to)}`,
   };
 }
 

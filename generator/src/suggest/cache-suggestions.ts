@@ -73,7 +73,7 @@ function neededOf(
   const { name } = tracked.model;
   const user = dependents.find((dependent) => isKubernetes(dependent) && dependent.eventSource === name);
   if (user !== undefined)
-    return { cache: { kind: "full" }, reason: `the dependent ${quote(user.name)} takes its objects from it` };
+    return { cache: { kind: "full" }, reason: `dependent ${quote(user.name)} takes its objects from it` };
   const escape = log.escapeOf(tracked);
   return escape === undefined
     ? log.neededOf(tracked)
@@ -131,7 +131,7 @@ function obstacleOf(
   { primaryToSecondary, filters }: InformerModel,
   { key, lookup }: { readonly key: string; readonly lookup: SourcePosition | undefined },
 ): string | undefined {
-  if (!isLabelKey(key)) return "no API server selects by it";
+  if (!isLabelKey(key)) return "its label is not a valid label key";
   if (primaryToSecondary !== undefined) return "primaryToSecondary may name objects without it";
   // With the selector, an object that gains the label is an addition, and one that loses it is a deletion; without it, both are updates.
   const filter = (["onAdd", "onDelete", "generic"] as const).find((name) => filters[name] !== undefined);

@@ -59,7 +59,9 @@ export async function suggestCaches(options: SuggestOptions = {}): Promise<Sugge
       const before = texts.get(specFile) ?? (await readFile(join(root, specFile), "utf8"));
       const path = ["spec", "eventSources", suggestion.source.name];
       const after = field === undefined ? before : setYamlField(before, { document: name, path, ...field });
-      report.push(`${label}: ${line}${after === undefined ? "; state it yourself: it cannot be added in place" : ""}`);
+      report.push(
+        `${label}: ${line}${after === undefined ? "; add it manually: it cannot be added without reformatting" : ""}`,
+      );
       if (after !== undefined && after !== before) texts.set(specFile, after);
     }
   }
@@ -93,9 +95,9 @@ function cacheLine(cache: CacheSuggestion["cache"], reason: string, stated: Even
   if (cache === undefined) return { line: `no cache: ${reason}` };
   const value = specOf(cache);
   const text = `cache: ${typeof value === "string" ? value : `{ paths: [${value.paths.join(", ")}] }`} (${reason})`;
-  if (stated?.cache === "full") return { line: `cache: full, as stated; enough is ${text.slice("cache: ".length)}` };
+  if (stated?.cache === "full") return { line: `cache: full, as set; sufficient: ${text.slice("cache: ".length)}` };
   const isStated = JSON.stringify(sorted(stated?.cache)) === JSON.stringify(sorted(value));
-  return isStated ? { line: `${text}, as stated` } : { line: text, field: { key: "cache", value } };
+  return isStated ? { line: `${text}, as set` } : { line: text, field: { key: "cache", value } };
 }
 
 function specOf(cache: Exclude<CacheModel, { kind: "full" }>): Exclude<CacheSpec, "full"> {

@@ -57,7 +57,7 @@ suite("gen-operator diff", (test) => {
     async () => {
       await using project = await createRepository();
       const unchanged = await runCommand(project.path, "diff");
-      assert.equal([unchanged.status, unchanged.stdout], [0, "no CRD and no spec differs\n"], unchanged.stderr);
+      assert.equal([unchanged.status, unchanged.stdout], [0, "no differences in CRDs or specs\n"], unchanged.stderr);
       await edit(
         join(project.path, crd),
         ["required: [html]", "required: [page]"],
@@ -135,7 +135,7 @@ suite("gen-operator diff", (test) => {
       const [, line, ...rest] = stdout.split("\n");
       assert.is(
         line,
-        "  compatible deployment: src/webpage/dependents/deployment.ts differs; of a Deployment that exists, the API server refuses a change of spec.selector: give the object another name, or set onImmutable: recreate, to replace it",
+        "  compatible deployment: src/webpage/dependents/deployment.ts differs; the API server rejects changes of spec.selector of an existing Deployment: change the name of the object, or set onImmutable: recreate",
       );
       assert.equal(rest, ["0 breaking, 1 compatible", ""]);
       assert.is(status, 0);
@@ -151,7 +151,7 @@ suite("gen-operator diff", (test) => {
     await edit(join(project.path, "workflow.yaml"), ["dependsOn: [service]", "dependsOn: [servce]"]);
     const wrong = await runCommand(project.path, "diff");
     assert.is(wrong.status, 2);
-    assert.match(wrong.stderr, "nothing was compared: the project is wrong");
+    assert.match(wrong.stderr, "nothing was compared: the project has errors");
     await rm(join(project.path, ".git"), { recursive: true });
     assert.is((await runCommand(project.path, "diff")).status, 2);
   });

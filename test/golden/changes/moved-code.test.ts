@@ -159,10 +159,7 @@ suite("code of a renamed dependent", (declareTest) => {
     const before = await contentOf(project.path);
     const { status, stderr } = await runCommand(project.path, "generate");
     assert.is(status, 1);
-    assert.match(
-      stderr,
-      `error moved-dependent: ${OLD_STUB} cannot become ${NEW_STUB}: that file is there already, and is yours`,
-    );
+    assert.match(stderr, `error moved-dependent: cannot move ${OLD_STUB} to ${NEW_STUB}: the file already exists`);
     assert.match(stderr, /^workflow\.yaml:\d+:7: /);
     assert.equal(await contentOf(project.path), before);
   });

@@ -33,11 +33,14 @@ suite("gen-operator add", (test) => {
 
       const again = await runCommand(project.path, ...args);
       assert.is(again.status, 0);
-      assert.match(again.stdout, /^deployment is there already$/m);
+      assert.match(again.stdout, /^deployment already exists$/m);
       assert.is(await readFile(spec, "utf8"), after);
       const other = await runCommand(project.path, "add", "dependent", "deployment", "--resource", "v1/Pod");
       assert.is(other.status, 1);
-      assert.match(other.stderr, /^workflow\.yaml:\d+:\d+: error duplicate-name: dependents has "deployment" already/);
+      assert.match(
+        other.stderr,
+        /^workflow\.yaml:\d+:\d+: error duplicate-name: "deployment" already exists in dependents/,
+      );
     },
     LONG,
   );
@@ -111,7 +114,7 @@ suite("gen-operator add", (test) => {
       assert.is(ambiguous.status, 1);
       assert.match(
         ambiguous.stderr,
-        /the project has several controllers\n {2}name one with --controller: page-audit, webpage/,
+        /the project has several controllers\n {2}set --controller to one of page-audit, webpage/,
       );
       const named = ["--controller", "page-audit"];
       assert.is(
@@ -160,9 +163,9 @@ suite("gen-operator add", (test) => {
           1,
           /refused to overwrite crds\/watch\.yaml, which differs from given\/other\/watch\.yaml/,
         ],
-        [["--crd", "given/none.yaml"], 1, /there is no file "given\/none\.yaml"/],
+        [["--crd", "given/none.yaml"], 1, /file "given\/none\.yaml" not found/],
         [["--crd", "given/*.yaml", "--primary", "example.com/v1/Pod"], 1, /unknown-kind/],
-        [[], 2, /say what the controller reconciles: --primary KIND, --crd FILE or --from-cluster KIND/],
+        [[], 2, /one of --primary, --crd, or --from-cluster is required/],
       ];
       for (const [args, code, message] of cases) {
         const outcome = await runCommand(project.path, "add", "controller", "third", ...args);
@@ -264,28 +267,24 @@ suite("gen-operator add", (test) => {
         [
           ["dependent", "web", "--resource", "v1/Pod", "--controller", "webpag"],
           1,
-          /no controller "webpag"\n {2}did you mean "webpage"/,
+          /controller "webpag" not found in the project\n {2}did you mean "webpage"/,
         ],
         [["dependent", "a: b", "--resource", "v1/Pod"], 2, /"a: b" is no name/],
         [["dependent", "web", "--resource", "Pod"], 2, /"Pod" is no kind/],
         [["dependent", "web"], 2, /resource/],
         [["controller", "audit", "--primary", "example.com/v1/WebPag"], 1, /unknown-kind/],
         [["thing", "web"], 2, /thing|dependent/],
-        [
-          ["external", "web"],
-          2,
-          /say where the resources come from: --poll, --per-primary-poll, --inbound, --event-source/,
-        ],
-        [["external", "web", "--poll", "1m", "--inbound"], 2, /--poll and --inbound exclude each other/],
+        [["external", "web"], 2, /one of --poll, --per-primary-poll, --inbound, or --event-source is required/],
+        [["external", "web", "--poll", "1m", "--inbound"], 2, /--poll and --inbound are mutually exclusive/],
         [["external", "web", "--poll", "often"], 1, /spec\.dependents\.web\.external\.poll\.every/],
         [["external", "web", "--poll", "1m", "--id-in-status", "nothing"], 1, /external-state/],
         [["external", "web", "--event-source", "prices"], 1, /dependent-source|unknown/],
-        [["source", "web"], 2, /say where the resources come from: --resource, --poll/],
-        [["source", "web", "--poll", "1m", "--label", "a"], 2, /--namespaces need --resource/],
+        [["source", "web"], 2, /one of --resource, --poll, .* is required/],
+        [["source", "web", "--poll", "1m", "--label", "a"], 2, /--namespaces require --resource/],
         [
           ["source", "pods", "--resource", "v1/Pod", "--label", "a", "--mapped-by", "f"],
           2,
-          /--label and --mapped-by exclude/,
+          /--label and --mapped-by are mutually exclusive/,
         ],
         [
           ["dependent", "web", "--resource", "v1/Pod", "--when", "primary.spec.htm"],

@@ -47,14 +47,14 @@ suite("gen-operator", (test) => {
 
   test("exits with 2 and a message on stderr for an invalid command line", async () => {
     const cases: [args: string[], message: RegExp][] = [
-      [[], /name a command/],
+      [[], /a command is required/],
       [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
       [["generate", "--chek"], /^gen-operator: unknown argument "chek"; did you mean "--check"\? /],
-      [["generate", "--watch", "--forget", "page"], /^gen-operator: --forget has no meaning with --watch: /],
+      [["generate", "--watch", "--forget", "page"], /^gen-operator: --forget cannot be combined with --watch /],
       [["generate", "--project", "package.json"], /^gen-operator: --project "package\.json" is not a folder /],
-      [["generate", "--project", "nowhere"], /^gen-operator: --project "nowhere": there is no such folder /],
-      [["init"], /^gen-operator: an argument is missing: gen-operator init DIR /],
-      [["add", "dependent"], /^gen-operator: an argument is missing: gen-operator add dependent <name> /],
+      [["generate", "--project", "nowhere"], /^gen-operator: folder "nowhere" of --project not found /],
+      [["init"], /^gen-operator: an argument is required: gen-operator init DIR /],
+      [["add", "dependent"], /^gen-operator: an argument is required: gen-operator add dependent <name> /],
       [["generate", "extra"], /extra/],
       [["--hlep"], /^gen-operator: unknown argument "hlep"; did you mean "--help"\? \(see gen-operator --help\)/],
       [["types", "--ot", "x"], /^gen-operator: unknown argument "ot"; did you mean "--out"\? /],
@@ -157,11 +157,11 @@ suite("gen-operator generate", (test) => {
     await using folder = await createTemporaryFolder();
     const empty = await runCommand(repositoryRoot, "generate", "--project", folder.path);
     assert.is(empty.status, 1);
-    assert.match(empty.stderr, `error no-workflow: the folder "${folder.path}" has no workflow.yaml`);
+    assert.match(empty.stderr, `error no-workflow: workflow.yaml not found in folder "${folder.path}"`);
     const missing = join(folder.path, "nothing");
     const { status, stderr } = await runCommand(repositoryRoot, "generate", "--project", missing);
     assert.is(status, 2);
-    assert.match(stderr, `gen-operator: --project "${missing}": there is no such folder `);
+    assert.match(stderr, `gen-operator: folder "${missing}" of --project not found `);
     assert.equal(await filesOf(folder.path), []);
   });
 
@@ -224,8 +224,8 @@ suite("gen-operator types", (test) => {
     assert.is(status, 1);
     assert.is(
       stderr,
-      "a.yaml:1:1: warning not-a-crd: the file holds no CustomResourceDefinition and is passed over\n" +
-        "error no-crds: the files hold no CustomResourceDefinition\n1 error; nothing was written\n",
+      "a.yaml:1:1: warning not-a-crd: no CustomResourceDefinition found; the file is ignored\n" +
+        "error no-crds: no CustomResourceDefinition found in the files\n1 error; nothing was written\n",
     );
     assert.is((await runCommand(folder.path, "types", "b.yaml", "--out", "out")).status, 1);
     assert.equal(await filesOf(folder.path), ["a.yaml"]);
@@ -270,7 +270,7 @@ suite("gen-operator init", (test) => {
     await writeFile(join(folder.path, "a.yaml"), "kind: CustomResourceDefinition\n");
     const { status, stderr } = await runCommand(folder.path, "init", "pages", "--crd", "a.yaml");
     assert.is(status, 1);
-    assert.match(stderr, /^a.yaml:1:1: error crd-version: expected apiVersion apiextensions.k8s.io\/v1, found nothing/);
+    assert.match(stderr, /^a.yaml:1:1: error crd-version: apiVersion must be apiextensions.k8s.io\/v1, found nothing/);
     assert.equal(await readdir(folder.path), ["a.yaml"]);
   });
 });

@@ -137,7 +137,7 @@ suite("npm run dev", (test) => {
       const dev = await session();
       await dev.edit(STUB, /^  data: .*/m, "  data: 1,");
       await dev.see(/config-map\.ts:\d+:\d+ - error TS\d+: Type 'number'/);
-      await dev.see("1 error; the operator goes on with the code from before");
+      await dev.see("1 error; the operator keeps running with the previous code");
       await dev.edit(STUB, "data: 1", "data: {{");
       await dev.see(/config-map\.ts:\d+:\d+ - error/);
       await dev.edit("workflow.yaml", "dependents:", "dependants:");
@@ -167,7 +167,7 @@ suite("npm run dev", (test) => {
         'if (controllers.length > 0) throw new Error("no luck");\nawait runOperator',
       );
       await dev.see("src/main.ts:4");
-      await dev.see("the operator ended (exit code 1); it starts again after the next change");
+      await dev.see("operator exited (exit code 1); it restarts after the next change");
       await dev.edit("src/main.ts", "controllers.length > 0", "controllers.length > 9");
       await dev.see(/operator ready in \d/);
     },
@@ -231,7 +231,7 @@ suite("npm run dev", (test) => {
       const dev = await session();
       const client = await dev.client();
       await client.delete(WEB_PAGE, HELLO);
-      await dev.see("default/hello: gone");
+      await dev.see("default/hello: deleted");
       await client.close();
       dev.stop();
       assert.is(await dev.ended, 0, dev.output());
@@ -247,7 +247,7 @@ suite("npm run dev", (test) => {
       await using folder = await createTemporaryFolder();
       const bare = await runCommand(folder.path, "dev");
       assert.is(bare.status, 1);
-      assert.match(bare.stderr, /^gen-operator: .* has not installed @gen-operator\/runtime; run npm install there/);
+      assert.match(bare.stderr, /^gen-operator: @gen-operator\/runtime is not installed in .*; run npm install there/);
       await using project = await createPagesProject();
       const nowhere = await runCommand(project.path, "dev", "--kubeconfig", "/nowhere");
       assert.is(nowhere.status, 1);

@@ -54,15 +54,15 @@ suite("permissions in doctor", (test) => {
       const server = await cluster();
       const administrator = await doctor(server);
       assert.is(administrator.status, 0, administrator.stdout);
-      assert.match(administrator.stdout, /^ok {7}rights: \S*admin has all \d+ rights/m);
+      assert.match(administrator.stdout, /^ok {7}rights: \S*admin has all \d+ permissions/m);
       const operator = await doctor(server, "--as", OPERATOR);
       assert.is(operator.status, 1, operator.stdout);
-      const [, missing, all] = /^failed {3}rights: \S+ lacks (\d+) of (\d+) rights/m.exec(operator.stdout) ?? [];
+      const [, missing, all] = /^failed {3}rights: \S+ lacks (\d+) of (\d+) permissions/m.exec(operator.stdout) ?? [];
       assert.is(missing, all);
       assert.match(operator.stdout, "→ run kubectl apply -k deploy/generated");
       assert.match(
         operator.stdout,
-        /^skipped {2}CRD webpages\.example\.com: .*forbidden.*\n.*→ ask for the right to get customresourcedefinition webpages\.example\.com$/m,
+        /^skipped {2}CRD webpages\.example\.com: .*forbidden.*\n.*→ ask for permission to get customresourcedefinition webpages\.example\.com$/m,
       );
     },
     LONG,
@@ -75,7 +75,7 @@ suite("permissions in doctor", (test) => {
       const manifests = await readManifests("deploy/generated/rbac.yaml");
       for (const each of manifests) await create(server, each);
       const complete = await doctor(server, "--as", OPERATOR);
-      assert.match(complete.stdout, new RegExp(`^ok {7}rights: ${OPERATOR} has all \\d+ rights`, "m"));
+      assert.match(complete.stdout, new RegExp(`^ok {7}rights: ${OPERATOR} has all \\d+ permissions`, "m"));
       // The operator may get its own CRD, and not list all of them.
       assert.match(
         complete.stdout,
@@ -95,7 +95,7 @@ suite("permissions in doctor", (test) => {
       assert.is(fewer.status, 1);
       assert.match(
         fewer.stdout,
-        /lacks 2 of \d+ rights .*\n *deployments\.apps in all namespaces: create, patch \(dependent deployment of webpage\)\n/,
+        /lacks 2 of \d+ permissions .*\n *deployments\.apps in all namespaces: create, patch \(dependent deployment of webpage\)\n/,
       );
     },
     LONG,
@@ -131,7 +131,10 @@ suite("permissions in doctor", (test) => {
       const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tomcats.example.com";
       await apiRequestOrThrow(server, `PATCH ${path}`, { body, contentType: "application/json-patch+json" });
       const { stdout } = await runCommand(project, "doctor", "--kubeconfig", server.kubeconfig, "--as", "eve");
-      assert.match(stdout, /^(?:warning|failed) +CRD tomcats\.example\.com: the cluster has another definition/m);
+      assert.match(
+        stdout,
+        /^(?:warning|failed) +CRD tomcats\.example\.com: the cluster and the project have different definitions/m,
+      );
       assert.match(stdout, /^skipped {2}CRD webapps\.example\.com: .*forbidden/m);
     },
     LONG,
@@ -152,7 +155,7 @@ suite("permissions in doctor", (test) => {
       assert.is(outcome.status, 1);
       assert.match(
         outcome.stdout,
-        /^failed {3}cluster: .*cannot impersonate.*\n.*→ leave out --as, or ask for the right to impersonate eve$/m,
+        /^failed {3}cluster: .*cannot impersonate.*\n.*→ remove --as, or ask for permission to impersonate eve$/m,
       );
     },
     LONG,

@@ -66,7 +66,7 @@ suite("doctor --takeover", (test) => {
     await using project = await createProject();
     const { stdout, status } = await project.doctor();
     assert.is(status, 0, stdout);
-    assert.match(stdout, "no object carries the label of the controller yet");
+    assert.match(stdout, "no object has the label of the controller yet");
     assert.match(stdout, "start the operator without formerFieldManagers");
   });
 

@@ -65,7 +65,7 @@ suite("integers beyond 2^53", (test) => {
         "application/apply-patch+yaml",
       );
       const { stdout } = await runCommand(project, "doctor", ...kubeconfig);
-      assert.match(stdout, `CRD ${NAME}: the cluster has another definition`);
+      assert.match(stdout, `CRD ${NAME}: the cluster and the project have different definitions`);
       assert.match(stdout, "spec.f0: default 9007199254740993 → 9007199254740992");
     },
     LONG,

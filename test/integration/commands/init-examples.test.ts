@@ -81,7 +81,7 @@ suite("init --example", (test) => {
     await using folder = await createTemporaryFolder();
     const both = await runCommand(folder.path, "init", "a", "--example", "webpage", "--crd", "b.yaml");
     assert.is(both.status, 2);
-    assert.match(both.stderr, /an example brings its CRDs/);
+    assert.match(both.stderr, /an example includes its CRDs/);
     const unknown = await runCommand(folder.path, "init", "a", "--example", "webpag");
     assert.is(unknown.status, 2);
     assert.match(unknown.stderr, /webpage/);

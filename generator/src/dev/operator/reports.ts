@@ -25,7 +25,7 @@ export function reportOf({ controller, primary, kind, workflow, error }: Reconci
   const dependents = outcomes.map(([name, outcome]) => ({ name, ...describeOutcome(outcome) }));
   const named = { controller, primary: primary.replace(/^\//, ""), dependents };
   if (error !== undefined) return { ...named, state: "failed", error: textOf(error) };
-  if (kind === "cleanup") return { ...named, state: "going" };
+  if (kind === "cleanup") return { ...named, state: "deleting" };
   return { ...named, state: workflow === undefined ? "reconciled" : workflow.isReady ? "ready" : "not ready" };
 }
 
@@ -41,7 +41,7 @@ export function describeOutcome(outcome: DependentOutcome): Omit<DependentReport
     case "waiting":
       return { state: "waiting", why: waitsFor(outcome) };
     case "deleted":
-      return { state: outcome.isGone ? "absent" : "going", why: outcome.because };
+      return { state: outcome.isGone ? "absent" : "deleting", why: outcome.because };
     case "inactive":
       return { state: "inactive", why: "its activationCondition is false" };
     case "left":

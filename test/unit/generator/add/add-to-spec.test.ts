@@ -34,7 +34,7 @@ suite("gen-operator add", (declareTest) => {
     await using project = await createProject();
     const other = SPEC.replace("config:", "# mine\n    config:");
     const edit = () => writeFileSync(project.spec, other);
-    await assert.rejects(project.add(edit), "refused to change workflow.yaml: somebody else has changed it meanwhile");
+    await assert.rejects(project.add(edit), "refused to change workflow.yaml: it was changed in the meantime");
     assert.is(await readFile(project.spec, "utf8"), other);
 
     const controller = join(project.path, "audit.workflow.yaml");

@@ -15,9 +15,9 @@ suite("dev folder", (test) => {
     try {
       await mkdir(join(project.path, "dist/dev"), { recursive: true });
       const refused: [owner: string, expected: string][] = [
-        [`${other.pid} ${hostname()}`, `process ${other.pid}) runs`],
-        [`${other.pid}`, `process ${other.pid}) runs`],
-        ["7 elsewhere", "process 7 on host elsewhere) runs"],
+        [`${other.pid} ${hostname()}`, `process ${other.pid}) is running`],
+        [`${other.pid}`, `process ${other.pid}) is running`],
+        ["7 elsewhere", "process 7 on host elsewhere) is running"],
       ];
       for (const [owner, expected] of refused) {
         await writeFile(pidFile, `${owner}\n`);
@@ -46,7 +46,7 @@ suite("dev folder", (test) => {
       const path = join(project.path, "dist/dev");
       await mkdir(path, { recursive: true });
       for (const [name, text] of Object.entries(content)) await writeFile(join(path, name), text);
-      await assert.rejects(DevFolder.open(project.path), `${path} was not made by gen-operator dev`);
+      await assert.rejects(DevFolder.open(project.path), `${path} was not created by gen-operator dev`);
       assert.equal(await readdir(path), Object.keys(content));
     }
   });
@@ -78,10 +78,10 @@ suite("dev folder", (test) => {
     await rm(path);
     await mkdir(path);
     await writeFile(join(path, "main.js"), "built by the user");
-    await assert.rejects(folder.restore(), "was not made by gen-operator dev");
+    await assert.rejects(folder.restore(), "was not created by gen-operator dev");
     await mkdir(join(path, "src"));
     await rename(join(path, "main.js"), join(path, "src/main.js"));
-    await assert.rejects(folder.restore(), "was not made by gen-operator dev");
+    await assert.rejects(folder.restore(), "was not created by gen-operator dev");
     await folder[Symbol.asyncDispose]();
     assert.equal(await readdir(path), ["src"]);
     assert.equal(await readdir(join(path, "src")), ["main.js"]);

@@ -101,7 +101,7 @@ suite("LiveTable", (test) => {
     table.update(report("default/a"));
     table.update({ ...report("default/a"), state: "failed", error: "no luck" });
     table.remove("default/a");
-    assert.is(text, "  default/a  web: waiting\n  default/a: not ready\n  default/a: no luck\n  default/a: gone\n");
+    assert.is(text, "  default/a  web: waiting\n  default/a: not ready\n  default/a: no luck\n  default/a: deleted\n");
   });
 });
 

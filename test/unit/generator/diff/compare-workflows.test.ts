@@ -51,14 +51,14 @@ suite("workflow diff", (test) => {
     const unclear = await diff({ dependents: WEB }, { dependents: `${WEB.replace("web", "front")}, ${other}` });
     assert.match(
       unclear[0] ?? "",
-      "removed; its objects are deleted. generate wants to know it: list web under removed, or under moved",
+      "removed; its objects are deleted. generate requires an entry: list web under removed or moved",
     );
   });
 
   test("reports a controller that lists its former name as renamed, and compares its dependents", async () => {
     const renamed = { name: "site", dependents: WEB };
     assert.equal(await diff({ dependents: WEB }, renamed), [
-      "breaking controller: removed; finalizers that it has set stay, and so do its objects",
+      "breaking controller: removed; its finalizers and objects remain",
       "compatible controller: added",
     ]);
     const rest = "  controller: { formerNames: [page] }\n";
@@ -73,12 +73,12 @@ suite("workflow diff", (test) => {
   test("reports a new former field manager as breaking, unless it is the controller's previous one", async () => {
     const settings = (text: string) => ({ dependents: WEB, rest: `  controller: { ${text} }\n` });
     assert.equal(await diff(settings("namespaces: all"), settings("formerFieldManagers: [other]")), [
-      "breaking formerFieldManagers: other added; what it owns on objects of the operator and desired() does not return is removed: " +
-        "gen-operator doctor --takeover lists it",
+      "breaking formerFieldManagers: other added; the fields that it owns on objects of the operator are removed unless desired() returns them: " +
+        "gen-operator doctor --takeover lists them",
     ]);
     const renamed = settings("fieldManager: mine, formerFieldManagers: [page]");
     assert.equal(await diff(settings("namespaces: all"), renamed), [
-      "compatible fieldManager: page → mine; what the old one has applied is taken over",
+      "compatible fieldManager: page → mine; the fields of the old one are taken over",
     ]);
     assert.equal(await diff(renamed, settings("fieldManager: mine")), [], "the entry goes when it is done");
   });
@@ -105,18 +105,16 @@ suite("workflow diff", (test) => {
       );
     assert.equal(await removed("ordered"), ["breaking web: removed; its objects are deleted (deletion: ordered)"]);
     assert.equal(await removed("orphan"), [
-      "compatible web: removed; its objects lose their link, and outlive their primary (deletion: orphan)",
+      "compatible web: removed; its objects lose their link and are kept (deletion: orphan)",
     ]);
     assert.equal(await removed("garbageCollected"), [
-      "compatible web: removed; its objects stay until their primary goes (deletion: garbageCollected)",
+      "compatible web: removed; its objects remain until their primary is deleted (deletion: garbageCollected)",
     ]);
     const external = await diff(
       { dependents: poll("{ status: databaseId }").replace(", state: { status: databaseId }", "") },
       { dependents: "" },
     );
-    assert.equal(external, [
-      "breaking db: removed; its resources stay outside of Kubernetes, and nobody has them in hand",
-    ]);
+    assert.equal(external, ["breaking db: removed; its resources outside Kubernetes remain, unmanaged"]);
   });
 
   test("reports the effect of changed operations, selectors, and serverSideApply on objects", async () => {
@@ -126,19 +124,19 @@ suite("workflow diff", (test) => {
       [
         "breaking web: deletion garbageCollected → ordered",
         "compatible web: update by your function → by the runtime",
-        "breaking web: delete by the runtime → never; objects that have to go stay",
+        "breaking web: delete by the runtime → never; its objects are no longer deleted",
       ],
     );
     assert.equal(await diff(web("timeout: 5s"), web("labelSelector: tier=web, serverSideApply: false, timeout: 10s")), [
-      "breaking web: labelSelector none → tier=web; objects that it does not select are not seen any more, and are made anew; removed: has to say what becomes of the old ones",
-      "breaking web: written by PUT now; fields of others are overwritten",
+      "breaking web: labelSelector none → tier=web; objects that it does not select are no longer seen, and are created again; the old ones need an entry under removed",
+      "breaking web: written by PUT now; fields of other managers are overwritten",
       "compatible web: timeoutMs 5000 → 10000",
     ]);
   });
 
   test("reports where new objects are created after a namespace change, and what happens to the old ones", async () => {
     const web = (more: string) => ({ dependents: `web: { resource: apps/v1/Deployment, deletion: ordered${more} }` });
-    const stated = "new objects are created there, and removed: has to say what becomes of the old ones";
+    const stated = "new objects are created there, and the old ones need an entry under removed";
     assert.equal(await diff(web(""), web(", namespace: a")), [`breaking web: namespace of the primary → a; ${stated}`]);
     assert.equal(await diff(web(", namespace: a"), web(", namespace: b")), [
       `breaking web: namespace a → b; ${stated}`,
@@ -163,21 +161,21 @@ suite("workflow diff", (test) => {
         "compatible maxConcurrentReconciles: default → 4",
         "compatible eventSources.pods.mapping.keys.name: example.com/page → example.com/site",
         "compatible eventSources.pods.cache: full → metadata",
-        "compatible eventSources.tokens: added: v1/Secret is watched; the operator needs the rights for it",
-        "compatible config: depends on web (required); it goes when web is not wanted",
+        "compatible eventSources.tokens: added: v1/Secret is watched; the operator needs permissions for it",
+        "compatible config: depends on web (required); it is deleted when web is inactive",
       ],
     );
     const none = await diff({ dependents: WEB, rest: sources("cache: metadata") }, { dependents: WEB });
-    assert.equal(none, ["compatible eventSources.pods: removed; its changes cause no reconcile any more"]);
+    assert.equal(none, ["compatible eventSources.pods: removed; its changes no longer trigger reconciles"]);
   });
 
   test("reports a changed store of external ids as breaking, but perItem as compatible", async () => {
     assert.equal(await diff({ dependents: poll("{ in: secret }") }, { dependents: poll("{ in: configMap }") }), [
-      "breaking db: ids kept in secret → configMap; those that were kept are not found: copy them before, or resources are created twice",
+      "breaking db: ids stored in secret → configMap; stored ids are not found: copy them first, otherwise resources are created twice",
     ]);
     const bulk = (state: string) => ({ dependents: poll(state).replace("db: {", "db: { bulk: {},") });
     assert.equal(await diff(bulk("{ in: secret }"), bulk("{ in: secret, perItem: true }")), [
-      "compatible db: ids kept in secret → secret of each item; the operator moves those that were kept",
+      "compatible db: ids stored in secret → secret of each item; the operator moves the stored ids",
     ]);
   });
 });

@@ -69,7 +69,7 @@ suite("explain", (test) => {
     for (const [name, ...parts] of [
       ["onImmutable", "spec.dependents.NAME.onImmutable\n", "Value: fail or recreate", "Default: fail, as a deletion"],
       ["formerFieldManagers", "spec.controller.formerFieldManagers\n", 'Example: formerFieldManagers: ["web-operator"'],
-      ["existing", "spec.dependents.NAME.existing\n", "refuse or adopt"],
+      ["existing", "spec.dependents.NAME.existing\n", "refuse, adopt, or an object"],
       ["retry", "spec.controller.retry\n", "spec.dependents.NAME.retry\n"],
       ["spec.controller.retry.maxInterval", "Value: a duration such as 2s", "The longest wait."],
       ["resource", "spec.removed.NAME.resource\n"],
@@ -83,7 +83,7 @@ suite("explain", (test) => {
       "a name is a rule or a field",
     );
     assert.equal(explainRule("onImutable", fields), {
-      problem: 'there is no rule or field of a spec "onImutable"; did you mean "onImmutable"?',
+      problem: 'rule or field "onImutable" not found; did you mean "onImmutable"?',
     });
   });
 
@@ -111,7 +111,7 @@ suite("explain", (test) => {
   test("describes where a rule can be accepted only for rules that can be", () => {
     const subjectOf = (rule: string) => {
       const explained = explainRule(rule);
-      return /To accept it, give (.*): accept:/.exec("text" in explained ? explained.text : "")?.[1];
+      return /To accept it, add to (.*): accept:/.exec("text" in explained ? explained.text : "")?.[1];
     };
     for (const { id, acceptedBy } of RULES) assert.is(subjectOf(id) !== undefined, acceptedBy.length > 0, id);
     assert.is(subjectOf("inexact-number"), "the spec of the controller");
