@@ -1,4 +1,4 @@
 /** __doc__ */
 export const __condition__: __Condition__ = () => {
-  throw new Error("fill in __condition__() of __file__");
+  throw new Error("__condition__() is not implemented; edit __file__");
 };

@@ -1,4 +1,4 @@
 /** __doc__ */
 export const __filter__: __Filter__ = () => {
-  throw new Error("fill in __filter__() of __file__");
+  throw new Error("__filter__() is not implemented; edit __file__");
 };

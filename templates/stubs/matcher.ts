@@ -1,4 +1,4 @@
-/** Tells whether the live __names__ is as desired. If so, nothing is written. */
+/** Returns whether the live __names__ matches the desired one. If so, nothing is written. */
 export const __matcher__: __Matcher__ = () => {
-  throw new Error("fill in when __names__ is as desired");
+  throw new Error("__matcher__() of __names__ is not implemented");
 };

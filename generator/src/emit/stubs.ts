@@ -264,7 +264,7 @@ function withRequired(text: string, { name, resource }: KubernetesDependentModel
     return text.replace(/\.\.\.\{(.*)\},\n/, (_, fields: string) =>
       fields.trim() === "" ? "" : `${fields.trim()},\n`,
     );
-  const message = `fill in what the ${resource.kind} "${name}" has to be`;
+  const message = `desired() of the ${resource.kind} "${name}" is not implemented`;
   return text
     .replace(/\(\{ primary \}\): \w+ => \(\{[^]*\n\}\);/, `() => { throw new Error(${JSON.stringify(message)}); };`)
     .replace(/, \w+ \} from/, " } from");

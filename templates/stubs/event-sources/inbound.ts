@@ -1,6 +1,6 @@
 import type { __Source__ } from "../../generated/__controller__/types.js";
 
-/** A resource of "__name__", as its service has it. Push it with put() and delete() of __source__ in generated/__controller__/controller.ts. */
+/** A resource of "__name__", as its service reports it. Push it with put() and delete() of __source__ in generated/__controller__/controller.ts. */
 export interface Resource {
   readonly id: string;
 }

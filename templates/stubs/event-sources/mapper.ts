@@ -1,4 +1,4 @@
 /** __doc__ */
 export const __function__: __Type__ = () => {
-  throw new Error("fill in __function__() of __file__");
+  throw new Error("__function__() is not implemented; edit __file__");
 };

@@ -1,14 +1,14 @@
 import type { __Source__ } from "../../generated/__controller__/types.js";
 
-/** A resource of "__name__", as its service has it. */
+/** A resource of "__name__", as its service reports it. */
 export interface Resource {
   readonly id: string;
 }
 
 export const source: __Source__ = {
-  /** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
+  /** Returns all resources of a __Primary__. A missing resource counts as deleted. */
   fetch: () => {
-    throw new Error("fill in how resources of __name__ are fetched");
+    throw new Error("fetch() of __name__ is not implemented");
   },
 
   /** Returns the id of a resource, unique among those of its __Primary__. */

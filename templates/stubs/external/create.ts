@@ -1,6 +1,6 @@
 export const external: __External__ = {
-  /** Creates the resource and returns it as the service has it. Called again if it fails. */
+  /** Creates the resource and returns it as the service reports it. Called again if it fails. */
   create: () => {
-    throw new Error("fill in how a resource of __name__ is created");
+    throw new Error("create() of __name__ is not implemented");
   },
 };

@@ -1,6 +1,6 @@
 export const external: __External__ = {
-  /** Deletes the resource. Has to succeed if the resource no longer exists. */
+  /** Deletes the resource. Must succeed if the resource no longer exists. */
   delete: () => {
-    throw new Error("fill in how a resource of __name__ is deleted");
+    throw new Error("delete() of __name__ is not implemented");
   },
 };

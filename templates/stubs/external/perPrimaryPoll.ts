@@ -1,6 +1,6 @@
 export const external: __External__ = {
-  /** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
+  /** Returns all resources of a __Primary__. A missing resource counts as deleted. */
   fetch: () => {
-    throw new Error("fill in how resources of __name__ are fetched");
+    throw new Error("fetch() of __name__ is not implemented");
   },
 };

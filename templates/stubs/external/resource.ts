@@ -1,4 +1,4 @@
-/** A resource of "__name__", as its service has it. */
+/** A resource of "__name__", as its service reports it. */
 export interface Resource {
   readonly id: string;
 }

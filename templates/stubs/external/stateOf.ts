@@ -1,6 +1,6 @@
 export const external: __External__ = {
-  /** Returns what is kept of a resource that was created, with its id as `id`; the other functions get it as `state`. */
+  /** Returns what is stored about a created resource, with its id as `id`; the other functions receive it as `state`. */
   stateOf: () => {
-    throw new Error("fill in what is kept of a resource of __name__");
+    throw new Error("stateOf() of __name__ is not implemented");
   },
 };

@@ -1,6 +1,6 @@
 export const external: __External__ = {
   /** Returns the resource that a __Primary__ needs. */
   desired: () => {
-    throw new Error("fill in the desired state of __name__");
+    throw new Error("desired() of __name__ is not implemented");
   },
 };

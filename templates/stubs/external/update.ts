@@ -1,6 +1,6 @@
 export const external: __External__ = {
-  /** Changes the live resource into the desired one and returns it as the service has it. */
+  /** Changes the live resource into the desired one and returns it as the service reports it. */
   update: () => {
-    throw new Error("fill in how a resource of __name__ is changed");
+    throw new Error("update() of __name__ is not implemented");
   },
 };

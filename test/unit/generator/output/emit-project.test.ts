@@ -206,10 +206,10 @@ suite("emitProject", (declareTest) => {
       assert.ok(controller.includes(part), `${part}\n${controller}`);
     const filterStubs = await contentOf(project, "src/thing/filters.ts");
     assert.match(filterStubs, /ThingFilter & FirstFilter & MapsFilter/);
-    assert.match(filterStubs, 'throw new Error("fill in isWanted() of src/thing/filters.ts");');
+    assert.match(filterStubs, 'throw new Error("isWanted() is not implemented; edit src/thing/filters.ts");');
     const nodes = await contentOf(project, "src/thing/event-sources/nodes.ts");
     for (const name of ["toThings", "nodesOf"])
-      assert.match(nodes, `throw new Error("fill in ${name}() of src/thing/event-sources/nodes.ts");`);
+      assert.match(nodes, `throw new Error("${name}() is not implemented; edit src/thing/event-sources/nodes.ts");`);
     assert.match(await contentOf(project, "src/generated/thing/types.ts"), /Omit<\s*Reconciler/);
     // An expression is checked before it is emitted; here it may be anything.
     assert.is(await compile(project), "");
@@ -307,7 +307,10 @@ suite("emitProject", (declareTest) => {
     assert.match(await contentOf(model, "src/thing/dependents/part.ts"), /spec: \{ size: 1 \},/);
     assert.is(await compile(model), "");
     const other = controllerOf(thing, [dependentOf("endless", endless)]);
-    assert.match(await contentOf(other, "src/thing/dependents/endless.ts"), /throw new Error\(.fill in/);
+    assert.match(
+      await contentOf(other, "src/thing/dependents/endless.ts"),
+      /throw new Error\(.desired\(\) of the .* is not implemented/,
+    );
   });
 
   thorough("emits distinct labels for workloads, and a Service that selects the workload it depends on", async () => {
