@@ -219,7 +219,7 @@ suite("npm run dev", (test) => {
       const dev = await session();
       const second = await runCommand(dev.folder, "dev");
       assert.is(second.status, 1);
-      assert.match(second.stderr, `another gen-operator dev (process ${dev.pid}) runs `);
+      assert.match(second.stderr, `another gen-operator dev (process ${dev.pid}) is running `);
       await (await dev.client()).close();
     },
     LONG,

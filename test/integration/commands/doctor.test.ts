@@ -239,7 +239,7 @@ suite("doctor with a cluster", (test) => {
       assert.is(outcome.status, 1);
       assert.match(
         check(outcome, "CRD webpages.example.com"),
-        /^failed .*no such CRD\n.*kubectl apply -f deploy\/generated\/crds\/webpages\.example\.com\.yaml$/,
+        /^failed .*CRD not found in the cluster\n.*kubectl apply -f deploy\/generated\/crds\/webpages\.example\.com\.yaml$/,
       );
       assert.not.match(outcome.stdout, "kind webpages.example.com");
     },
