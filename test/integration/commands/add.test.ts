@@ -189,7 +189,10 @@ suite("gen-operator add", (test) => {
       const before = await filesOf(project.path);
       const several = await add("--from-cluster", "PodWatch", "Tenant");
       assert.is(several.status, 1);
-      assert.match(several.stderr, /--primary to the one that the controller reconciles: example\.com\/v1\/PodWatch, example\.com\/v1\/Tenant$/m);
+      assert.match(
+        several.stderr,
+        /--primary to the one that the controller reconciles: example\.com\/v1\/PodWatch, example\.com\/v1\/Tenant$/m,
+      );
       assert.equal(await filesOf(project.path), before);
       const { status, stdout, stderr } = await add("--from-cluster", "PodWatch");
       assert.is(status, 0, stderr);

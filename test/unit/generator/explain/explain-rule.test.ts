@@ -71,7 +71,7 @@ suite("explain", (test) => {
       ["formerFieldManagers", "spec.controller.formerFieldManagers\n", 'Example: formerFieldManagers: ["web-operator"'],
       ["existing", "spec.dependents.NAME.existing\n", "refuse, adopt, or an object"],
       ["retry", "spec.controller.retry\n", "spec.dependents.NAME.retry\n"],
-      ["spec.controller.retry.maxInterval", "Value: a duration such as 2s", "The longest wait."],
+      ["spec.controller.retry.maxInterval", "Value: a duration such as 2s", "The maximum delay."],
       ["resource", "spec.removed.NAME.resource\n"],
     ] as const)
       for (const part of parts) assert.match(await textOf(name), part, name);
