@@ -95,7 +95,7 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
       if (!isFunction(condition)) continue;
       const doc =
         kind === "existing"
-          ? `Decides whether ${dependent.name} adopts the object that was found.`
+          ? `Decides whether ${dependent.name} adopts the existing object.`
           : `Decides the ${kind} of ${dependent.name}.`;
       const use = { name: dependent.name, type: conditionTypesOf(dependent, kind).condition, doc };
       used.set(condition.name, [...(used.get(condition.name) ?? []), use]);
@@ -370,7 +370,7 @@ async function filtersStub({ controller, names }: NamedController): Promise<Stub
 async function indexesStub({ controller, names }: NamedController): Promise<Stub[]> {
   if (controller.indexes === undefined) return [];
   const used = new Set(Object.values(controller.indexes).map(({ name }) => name));
-  const doc = `Returns the values under which a ${names.primary} is found. Use no input but the ${names.primary}.`;
+  const doc = `Returns the index values of a ${names.primary}. Use only the ${names.primary} as input.`;
   const file = `src/${names.folder}/indexes.ts`;
   const texts = await Promise.all(
     [...used].map((own) =>
@@ -410,7 +410,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: mapping.name,
             Type: types.mapper,
-            doc: `Returns the keys (namespace/name) of the primaries that a ${resource.kind} concerns. Use no input but the ${resource.kind} and \`primaries\`.`,
+            doc: `Maps a ${resource.kind} to the keys (namespace/name) of its primaries. Use only the ${resource.kind} and \`primaries\` as input.`,
           },
         ]
       : []),
@@ -420,7 +420,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: primaryToSecondary.name,
             Type: types.primaryMapper,
-            doc: `Returns the keys (namespace/name) of each ${resource.kind} that this primary names, whether or not it exists. Use no input but the primary and \`secondary\`.`,
+            doc: `Returns the keys (namespace/name) of each ${resource.kind} that this primary names, whether or not it exists. Use only the primary and \`secondary\` as input.`,
           },
         ]),
   ];

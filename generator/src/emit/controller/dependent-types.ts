@@ -98,7 +98,7 @@ export function operationTypesOf(dependent: KubernetesDependentModel, names: Con
     return { head: `readonly ${operation}`, type: functionOf({ args }, maybePromise("void")) };
   });
   if (members.length === 0) return [];
-  const doc = `/** What the operator calls in place of its own writes of "${dependent.name}". */`;
+  const doc = `/** Your operations of "${dependent.name}", which replace those of the operator. */`;
   return [printInterface({ name: types.operations, doc, extends: [], members })];
 }
 
@@ -141,7 +141,7 @@ export function alwaysThere(
 export function dependentsTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const { dependents, eventSources } = controller;
   const [bulk, single] = [dependents.filter(isBulk), dependents.filter((dependent) => !isBulk(dependent))];
-  const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
+  const sourcesDoc = eventSources.length > 0 ? ", and the resources of its event sources" : "";
   const all = printInterface({
     name: names.dependents,
     doc: `/** The live dependents of one ${names.primary}${sourcesDoc}. */`,
@@ -151,7 +151,7 @@ export function dependentsTypesOf(controller: ControllerModel, names: Controller
   if (bulk.length === 0) return [all];
   const items = printInterface({
     name: names.items,
-    doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
+    doc: `/** The items of the bulk dependents of one ${names.primary}, by key. */`,
     extends: [],
     // The record of items is always present, but may be empty.
     members: bulk.map((dependent) => memberOf(dependent, names, true)),
@@ -175,7 +175,7 @@ export function secondaryTypesOf(dependent: DependentModel, controller: Controll
     return { declarations: [], alias: printAlias(secondary, only?.secondary ?? names.dependents) };
   const declaration = printInterface({
     name: needs,
-    doc: `/** What "${dependent.name}" waits for: all of it is there. */`,
+    doc: `/** The dependencies of "${dependent.name}", which exist when it is reconciled. */`,
     extends: inherited.map((parent) => parent.needs),
     members: added.map((other) => memberOf(other, names, true)),
   });
@@ -228,7 +228,7 @@ export function emitExternalTypes(controller: ControllerModel, { folder }: Contr
     if (type.kind !== "schema") return [];
     const { file, resource } = dependentNamesOf(dependent);
     const { root, shapes } = normaliseObject(type.schema, resource);
-    const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service has it.`];
+    const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service reports it.`];
     return [generatedFile(`src/generated/${folder}/external/${file}.ts`, printShapes([...shapes, { ...root, doc }]))];
   });
 }
@@ -332,7 +332,7 @@ export function externalTypesOf(
     ],
     declaration: printInterface({
       name: types.external,
-      doc: `/** What the operator calls for "${dependent.name}". */`,
+      doc: `/** Your functions for "${dependent.name}". */`,
       extends: [],
       members,
     }),
@@ -349,16 +349,17 @@ function docsOf(
         ? `Returns all resources by the keys (namespace/name) of their ${primary} objects. A missing resource counts as deleted.`
         : `Returns all resources of a ${primary}. A missing resource counts as deleted.`,
     idOf: `Returns the id of a resource, unique among those of its ${primary}.`,
-    isOwn: `Tells whether a resource of a ${primary} belongs to "${name}". Its event source has resources of other dependents, too.`,
-    stateOf: "Returns what is kept of a resource that was created, with its id as `id`.",
+    isOwn: `Returns whether a resource of a ${primary} belongs to "${name}". Its event source has resources of other dependents, too.`,
+    stateOf: "Returns what is stored about a created resource, with its id as `id`.",
     desired:
       bulk === undefined
         ? `Returns the resource that a ${primary} needs.`
         : `Returns the resources that a ${primary} needs, by keys. Resources that it no longer returns are deleted.`,
-    create: "Creates the resource and returns it as the service has it. Called again if it fails, with the same token.",
-    update: "Changes the live resource into the desired one and returns it as the service has it.",
-    delete: `Deletes the resource. Has to succeed if the resource no longer exists.${
-      waitsFor.length === 0 ? "" : " While the primary is being deleted, anything may be missing in `secondary`."
+    create:
+      "Creates the resource and returns it as the service reports it. Called again if it fails, with the same token.",
+    update: "Changes the live resource into the desired one and returns it as the service reports it.",
+    delete: `Deletes the resource. Must succeed if the resource no longer exists.${
+      waitsFor.length === 0 ? "" : " While the primary is being deleted, members of `secondary` may be undefined."
     }`,
   };
 }

@@ -175,7 +175,7 @@ function untypedSections(
     const names = [own, inGroup, inGroup + pascalCase(version)];
     const name = names.find((each) => !taken.has(each)) ?? `${names[2]}${taken.size}`;
     taken.add(name);
-    const doc = `/** ${kind}, which the spec describes by its name. */`;
+    const doc = `/** ${kind}, which the spec describes without a schema. */`;
     return joinLines([doc, printConstant(name, untypedDoc(resource))]);
   });
 }
@@ -230,7 +230,7 @@ function printInboundSources(controller: ControllerModel, names: ControllerNames
   return controller.eventSources
     .filter(({ kind }) => kind === "inbound")
     .map((source) => {
-      const doc = `/** The event source "${source.name}": what it is given is reconciled. */`;
+      const doc = `/** The event source "${source.name}". Push resources to it to reconcile their primaries. */`;
       return joinLines([doc, printConstant(sourceNamesOf(source).source, sourceDoc(source, controller, names))]);
     });
 }
@@ -294,7 +294,7 @@ export function emitWorkflow(controller: ControllerModel, names: ControllerNames
   const workflow = printConstant(names.workflow, [startDoc(controller, names), chain]);
   return generatedFile(`src/generated/${names.folder}/workflow.ts`, [
     ...inboundOf(controller).map((dependent) => printInbound(dependent)),
-    joinLines([`/** What ${names.primary} objects depend on. */`, workflow]),
+    joinLines([`/** The workflow of ${names.primary} objects. */`, workflow]),
   ]);
 }
 
@@ -435,7 +435,7 @@ function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
 // User code pushes resources to the channel, so it is an exported constant.
 function printInbound(dependent: ExternalDependentModel): Printed {
   const { source, resource } = dependentNamesOf(dependent);
-  const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
+  const doc = `/** The event source of "${dependent.name}". Push its external resources to it. */`;
   const create = [symbolDoc(declarationValues.createInbound), "<", symbolDoc(ownType(resource)), ">()"];
   return joinLines([doc, printConstant(source, create)]);
 }

@@ -224,7 +224,7 @@ function detailsOf(controller: ControllerModel, { details, primary, folder }: Co
   const module = typeFrom(`../../${folder}/conditions.js`, "*", "conditions");
   return printInterface({
     name: details,
-    doc: `/** What the conditions of a ${primary} find besides whether they hold. */`,
+    doc: `/** The details that the conditions of a ${primary} return. */`,
     extends: [],
     members: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
       head: `readonly ${dependent}`,
@@ -246,7 +246,7 @@ function sourceTypesOf(controller: ControllerModel, names: ControllerNames): Pri
   if (eventSources.length === 0) return [];
   const all = printInterface({
     name: names.sources,
-    doc: `/** What the event sources know of one ${names.primary}. */`,
+    doc: `/** The resources of the event sources for one ${names.primary}. */`,
     extends: reducedClassesOf(controller).length > 0 ? [reference(codegenTypes.KeepsLess, names.lookups)] : [],
     members: eventSources.map((source) => {
       const { name, resource } = sourceNamesOf(source);
@@ -289,7 +289,7 @@ function lookupTypesOf(controller: ControllerModel, { lookups, primary, resource
       { ...functionOf({ type: typeOfClass, "options?": MANY_OPTIONS }, readonlyArrayOf(type)), head: "secondaries" },
     ];
   });
-  const doc = `/** What looking up by class gives of a ${primary}, where event sources keep less than whole objects. */`;
+  const doc = `/** The results of lookups by class for a ${primary}, for event sources that do not cache whole objects. */`;
   return [printInterface({ name: lookups, doc, extends: [], members: methods })];
 }
 
@@ -315,7 +315,7 @@ function filterTypesOf(controller: ControllerModel, names: ControllerNames): Pri
 /** Returns the type of the functions that index primaries; empty if the spec has no indexes. */
 function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): Printed[] {
   if (indexes === undefined) return [];
-  const doc = `/** Returns the values under which an index finds a ${primary}. Use no input but the ${primary}. */`;
+  const doc = `/** Returns the index values of a ${primary}. Use only the ${primary} as input. */`;
   return [joinLines([doc, printAlias(index, functionOf({ primary }, KEYS))])];
 }
 
@@ -346,7 +346,7 @@ function typesOfSource(
         ...(source.mapping.kind === "function"
           ? [
               documented(
-                `Returns the keys of the ${primary} objects that one of "${source.name}" concerns.`,
+                `Maps a resource of "${source.name}" to the keys of its ${primary} objects.`,
                 types.mapper,
                 functionOf({ object: types.resource, context }, KEYS),
               ),
@@ -400,14 +400,15 @@ function functionsOf(
       doc: `/** Returns the id of a resource, unique among those of its ${primary}. */`,
     },
   ];
-  const doc = `/** What the operator calls for the event source "${source.name}". */`;
+  const doc = `/** Your functions for the event source "${source.name}". */`;
   return printInterface({ name: functions, doc, extends: [], members });
 }
 
 function docOf({ name, resource: { kind }, cache }: InformerModel, { specFile }: ControllerModel): string {
-  if (cache.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
-  const kept = cache.kind === "metadata" ? "only the metadata is kept" : "the metadata and what is named here is kept";
-  return `A ${kind} of "${name}", of which ${kept}. To keep more, change eventSources.${name}.cache of ${inComment(specFile)}.`;
+  if (cache.kind === "full") return `A ${kind} of "${name}", which is cached as a whole.`;
+  const kept =
+    cache.kind === "metadata" ? "only the metadata is cached" : "only the metadata and these fields are cached";
+  return `A ${kind} of "${name}", of which ${kept}. To cache more, change eventSources.${name}.cache in ${inComment(specFile)}.`;
 }
 
 function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {

@@ -128,14 +128,15 @@ function emitRbac({ packageName, controllers }: ProjectModel): OutputFile[] {
   const clusters = [...new Set(grants.flatMap(({ cluster }) => cluster ?? []))].sort();
   return [
     fileOf("deploy/generated/rbac.yaml", {
-      intro: "What the operator may do: what its graph needs, and spec.rbac.extra. Each rule says who needs it.",
+      intro:
+        "Permissions of the operator: those that its graph needs, and spec.rbac.extra. The comment of each rule lists what needs it.",
       documents: [serviceAccount(name), ...objectsOf(name, inCluster(grants, undefined), controllers)],
     }),
     ...clusters.map((cluster) =>
       fileOf(`deploy/generated/clusters/${cluster}.yaml`, {
         intro:
-          `What the operator may do in cluster "${cluster}". Apply it there, and let the identity be a subject that the operator's ` +
-          "kubeconfig names.",
+          `Permissions of the operator in cluster "${cluster}". Apply them there, and bind them to the user of the ` +
+          "kubeconfig of the operator.",
         documents: [
           ...objectsOf(name, inCluster(grants, cluster), []),
           ...admissionObjects({ name, controllers, cluster }),
@@ -235,7 +236,7 @@ const COPIES: readonly {
 
 const INTRO = [
   "Only the operator may add, change or remove labels and annotations of gen-operator.dev/ on the kinds that it reads and writes, except for the",
-  "annotation gen-operator.dev/paused. Without this policy, any client that may write such an object could pass it off as one that the operator",
+  "annotation gen-operator.dev/paused. Without this policy, any client that can write such an object could pass it off as one that the operator",
   "created for another primary. Clients with all permissions (cluster-admin, system:masters) are exempt. To exempt another client, such as a",
   "backup tool that restores objects with their labels, bind it to the ClusterRole below by a ClusterRoleBinding.",
 ];
