@@ -259,8 +259,9 @@ function compareOthers(node: Node, before: OtherFields, after: OtherFields): voi
     else say("breaking", `${message}; every write of an object with such a field is rejected`, FORBIDDEN);
   } else if (after.kind === "checked") {
     if (before.kind === "refused") say("compatible", "is a map now");
-    else if (before.kind === "dropped") say("compatible", "keeps unknown fields now if they fit additionalProperties");
-    else say("breaking", `unknown fields must fit additionalProperties now; ${refusalText(node)}`, refusalOf(node));
+    else if (before.kind === "dropped")
+      say("compatible", "keeps unknown fields now if they match additionalProperties");
+    else say("breaking", `unknown fields must match additionalProperties now; ${refusalText(node)}`, refusalOf(node));
   } else if (before.kind === "checked") say("breaking", `may have fields of any type now; ${READERS_TEXT}`, READERS);
   else if (!keeps(before)) say("compatible", "keeps unknown fields now");
 }

@@ -95,7 +95,7 @@ function checkOurs(own: string, versions: ReadonlyMap<string, string | undefined
   return {
     name,
     outcome: "failed",
-    message: `this gen-operator is ${own}, but the project has installed ${different.join(", ")}`,
+    message: `version mismatch: gen-operator is ${own}, but the project has ${different.join(", ")}`,
     advice: `run npm install ${different.map((each) => `${each.split(" ")[0]}@${own}`).join(" ")}, then npx gen-operator generate`,
   };
 }

@@ -39,7 +39,7 @@ export async function suggestCaches(options: SuggestOptions = {}): Promise<Sugge
   const { model, diagnostics, locate } = await buildModel(input);
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]), ...nothing };
 
-  onStep("following what your code reads");
+  onStep("analyzing your code");
   const [{ suggestCaches: suggest }, { unlessTooDeep }, sources] = await Promise.all([
     import("./cache-suggestions.js"),
     import("../code/source-program.js"),

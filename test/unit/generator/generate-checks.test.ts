@@ -69,7 +69,7 @@ suite("generate", (test) => {
       steps.slice(0, -1).map((step) => step.replace(/ \S+\.yaml/, "")),
       ["reading (1 of 2)", "reading (2 of 2)"],
     );
-    assert.is(steps.at(-1), "following what your code reads");
+    assert.is(steps.at(-1), "analyzing your code");
   });
 
   test("reports a missing project folder by name", async () => {
