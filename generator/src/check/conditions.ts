@@ -261,6 +261,9 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
   deletePostcondition: (name) => `neither the dependencies of ${name} nor the primary are ever deleted`,
 };
 
+/** The hint of warnings about constant conditions. */
+export const CONSTANT_HINT = "correct or remove the condition, or accept the warning and give a reason";
+
 /** Warns about constant conditions: dependents that can never become active, and conditions without effect. */
 export function checkConstantCondition(decide: Decide): Check {
   return checkOfController((controller, { catalog }) =>
@@ -272,7 +275,7 @@ export function checkConstantCondition(decide: Decide): Check {
         return [
           {
             ...CONSTANT_CONDITION.violation,
-            message: problem,
+            ...problem,
             about: subjectOf(controller, dependent),
             ...(located.condition.kind === "when"
               ? document.valueAt(located.path)
@@ -306,26 +309,31 @@ interface Around {
 function problemOf(
   { name: kind, condition }: LocatedCondition,
   { dependent, controller, catalog, decide }: Around,
-): string | undefined {
+): Said | undefined {
   const { name, resource } = dependent;
+  const said = (message: string, hint = CONSTANT_HINT): Said => ({ message, hint });
   if (condition.kind === "when") {
     const { expression: when } = condition;
     const always = decide(when);
     if (always === "holds" && kind === "existing")
-      return "the condition of existing is always true: set existing: adopt";
-    if (always === "holds") return `the ${kind} is always true, so it has no effect`;
+      return said("the condition of existing is always true", "set existing: adopt");
+    if (always === "holds") return said(`the ${kind} is always true, so it has no effect`);
     if (always === "fails" && kind === "existing")
-      return "the condition of existing is always false: set existing: refuse";
-    if (always === "fails") return `the ${kind} is never true, so ${NEVER[kind](quote(name))}`;
+      return said("the condition of existing is always false", "set existing: refuse");
+    if (always === "fails") return said(`the ${kind} is never true, so ${NEVER[kind](quote(name))}`);
     const later = laterThan(dependent, controller, kind);
     const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
-    return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
+    return isStuck
+      ? said(`${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}`)
+      : undefined;
   }
   if (condition.name !== "crdPresent" || condition.kind !== "builtin") return undefined;
   const { of, isNegated } = condition;
   const asked = of === undefined ? resource : typeof of === "string" ? catalog.find(parseKind(of)) : undefined;
   if (asked === undefined || asked.isCustom) return undefined;
-  return `${isNegated ? "not: crdPresent is never" : "crdPresent is always"} true: ${formatKind(asked)} is built into Kubernetes 1.36 and needs no CRD`;
+  return said(
+    `${isNegated ? "not: crdPresent is never" : "crdPresent is always"} true: ${formatKind(asked)} is built into Kubernetes 1.36 and needs no CRD`,
+  );
 }
 
 /** Returns the dependents that are created only after a condition of the given dependent is met: the dependent itself, and those that wait for it. */

@@ -110,6 +110,7 @@ function checkKind(
   return fail(
     UNUSABLE_KIND,
     `the API server does not support ${missing.join(" and ")} for kind ${quote(text)}, which an operator needs`,
+    { hint: "use another kind" },
   );
 }
 
@@ -173,7 +174,8 @@ export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {
       other.kind === crd.kind
         ? `kind ${crd.kind} of ${crd.group} is already defined at ${where}`
         : `kind ${quote(crd.kind)} differs from ${quote(other.kind)} (${where}) only in ${reason}`;
-    return [{ ...DUPLICATE_KIND.violation, message, ...crd.placeOf() }];
+    const hint = "remove one of the two CRDs";
+    return [{ ...DUPLICATE_KIND.violation, message, ...crd.placeOf(), hint }];
   });
 }
 

@@ -186,7 +186,7 @@ function checkFunctions(source: ResolvedEventSource, { spec: { document } }: Res
   const [mapper, other] = functionsOf(source);
   if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
   const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of event source ${quote(source.name)}`;
-  return [{ ...COLLIDING_NAME.violation, message, ...document.valueAt(other.path) }];
+  return [{ ...COLLIDING_NAME.violation, message, ...document.valueAt(other.path), hint: "use two functions" }];
 }
 
 /** The names that are already taken within one namespace, such as the types of a controller. */
@@ -211,7 +211,9 @@ class Names {
     // Another rule reports a name that is used twice.
     if (other.user === user) return [];
     const first = other.place === undefined ? "" : `, first at ${formatPosition(other.place.position)}`;
-    return [{ ...COLLIDING_NAME.violation, message: `${this.#describe(name, user, other)}${first}`, ...place }];
+    const message = `${this.#describe(name, user, other)}${first}`;
+    const hint = other.place === undefined ? "use another name" : "rename one of the two";
+    return [{ ...COLLIDING_NAME.violation, message, ...place, hint }];
   }
 
   #describe(name: string, user: string, other: { readonly name: string; readonly user: string }): string {
@@ -243,7 +245,7 @@ export const checkDuplicateController: Check = ({ controllers }) => {
       return [];
     }
     const message = `controller ${quote(name)} is already defined at ${formatPosition(first.position)}`;
-    return [{ ...DUPLICATE_CONTROLLER.violation, message, ...place }];
+    return [{ ...DUPLICATE_CONTROLLER.violation, message, ...place, hint: "rename one of the two controllers" }];
   });
 };
 

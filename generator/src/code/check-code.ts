@@ -1,4 +1,4 @@
-import { NEVER } from "../check/conditions.js";
+import { CONSTANT_HINT, NEVER } from "../check/conditions.js";
 import { CONSTANT_CONDITION } from "../check/rules.js";
 import { type Diagnostic, type SourcePosition, formatPosition, positionAfter, quote } from "../diagnostic.js";
 import { detailedConditionsOf, isFetched } from "../emit/controller/dependent-types.js";
@@ -199,6 +199,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
           message: `the condition is never true, so ${NEVER[kind as ConditionName](quote(name))}`,
           about: `${controller.name}/${name}`,
           position: program.positionOf(result),
+          hint: CONSTANT_HINT,
         },
       ];
     }),

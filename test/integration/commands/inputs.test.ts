@@ -163,7 +163,7 @@ suite("input of init", (test) => {
     assert.equal([status, stdout], [1, ""]);
     assert.match(
       stderr,
-      /^crds\/page\.yaml:\d+:\d+: error duplicate-kind: kind WebPage of example\.com is already defined at crds\/inner\/again\.yaml:\d+:\d+\n.*\n1 error; nothing was written\n$/,
+      /^crds\/page\.yaml:\d+:\d+: error duplicate-kind: kind WebPage of example\.com is already defined at crds\/inner\/again\.yaml:\d+:\d+\n.*\n {2}remove one of the two CRDs\n1 error; nothing was written\n$/,
     );
     assert.not.ok((await readdir(folder.path)).includes("pages"));
   });
