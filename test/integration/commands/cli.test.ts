@@ -51,7 +51,10 @@ suite("gen-operator", (test) => {
       [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
       [["generate", "--chek"], /^gen-operator: unknown argument "chek"; did you mean "--check"\? /],
       [["generate", "--watch", "--forget", "page"], /^gen-operator: --forget cannot be combined with --watch /],
-      [["generate", "--project", "package.json"], /^gen-operator: --project "package\.json" is not a folder /],
+      [
+        ["generate", "--project", "package.json"],
+        /^gen-operator: invalid value "package\.json" of --project: must be a folder /,
+      ],
       [["generate", "--project", "nowhere"], /^gen-operator: folder "nowhere" of --project not found /],
       [["init"], /^gen-operator: an argument is required: gen-operator init DIR /],
       [["add", "dependent"], /^gen-operator: an argument is required: gen-operator add dependent <name> /],

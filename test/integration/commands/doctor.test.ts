@@ -117,7 +117,7 @@ suite("doctor without a cluster", (test) => {
       assert.is(outcome.status, 1);
       assert.match(
         check(outcome, "packages"),
-        /^failed .*has installed @gen-operator\/runtime 7\.1\.0\n.*npm install @gen-operator\/runtime@0\.1\.0/,
+        /^failed .*version mismatch: .*the project has @gen-operator\/runtime 7\.1\.0\n.*npm install @gen-operator\/runtime@0\.1\.0/,
       );
     },
     LONG,

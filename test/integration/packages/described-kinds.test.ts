@@ -201,7 +201,7 @@ suite("kind without a CRD", (test) => {
       const cases: [name: string, message: RegExp][] = [
         [
           "Pod",
-          /error known-kind: "v1\/Pod" is a kind of Kubernetes.*\n.*import it from "@gen-operator\/kinds\/core\/v1"/,
+          /error known-kind: kind "v1\/Pod" is built into Kubernetes.*\n.*import it from "@gen-operator\/kinds\/core\/v1"/,
         ],
         [
           "Quiet",
