@@ -2,7 +2,7 @@ import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OutputFile } from "#generator/emit/output-file.js";
 import { writeFiles } from "#generator/write/write-files.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../support/projects/compile.js";
 import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
@@ -92,7 +92,7 @@ suite("sample stubs", (test) => {
         for (const file of [...types, ...(await generateOnce())]) files.push({ ...file, path: `${name}/${file.path}` });
       }
       await writeProject(project.path, files);
-      for (const { command } of chosenCompilers) assert.is(compileProject(project.path, command), "");
+      for (const { compile } of chosenCompilers) assert.is(compile(project.path), "");
     },
     { timeoutMs: 120_000 },
   );

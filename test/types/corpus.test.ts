@@ -1,5 +1,5 @@
 import { emitResources } from "#generator/emit/emit-project.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../support/projects/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -24,7 +24,7 @@ suite("kinds of other projects", (test) => {
           files.push({ ...file, path: `${project}/${file.path}` });
       assert.ok(files.length > 200);
       await writeProject(folder.path, files, { isolatedDeclarations: true, declaration: true });
-      for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+      for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
     },
     slow,
   );

@@ -7,7 +7,7 @@ import { readCrds } from "#generator/read/crd/read-crds.js";
 import { buildModel } from "#generator/check/build-model.js";
 import { emitResources } from "#generator/emit/emit-project.js";
 import type { OutputFile } from "#generator/emit/output-file.js";
-import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../support/projects/compile.js";
 import { crdJson, crdsWithKeywords, crdsWithStructures, SCHEMA_KEYWORDS } from "../support/kinds/hostile-crds.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -51,7 +51,7 @@ async function compileAll(texts: readonly string[]): Promise<{ accepted: number;
     all.push(...files.map((file) => ({ ...file, path: `case-${index}/${file.path}` })));
   }
   await writeProject(folder.path, all, CAREFUL);
-  for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+  for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
   return { accepted: texts.length - refused.length, refused };
 }
 
@@ -263,7 +263,7 @@ suite("hostile CRDs", (test) => {
         const { diagnostics } = await generate({ project });
         assert.equal(diagnostics.map(formatDiagnostic), [], kind);
       }
-      for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+      for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
     },
     slow,
   );

@@ -6,7 +6,7 @@ import openapiTS, { astToString } from "openapi-typescript";
 import type { ResourceModel } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/emit/emit-project.js";
 import { nameOrThrow, nameResources, specifierOf } from "#generator/emit/names.js";
-import { compileProject, compilers, writeProject } from "../support/projects/compile.js";
+import { fastCompiler, writeProject } from "../support/projects/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { repositoryRoot } from "../support/repository.js";
 import { resourcesOfCrds, thingOf } from "../support/runtime/resource-models.js";
@@ -90,7 +90,7 @@ async function compare(
     { path: "theirs.ts", content: theirs },
     { path: "compare.ts", content: `${head}${checks.join("\n")}\n` },
   ]);
-  const printed = compileProject(folder.path, compilers.at(-1)!.command);
+  const printed = fastCompiler.compile(folder.path);
   const before = head.split("\n").length - 1;
   const lines = [...printed.matchAll(/compare\.ts\((\d+),/g)].map(([, line]) => Number(line) - before - 1);
   const differing = [...new Set(lines)].flatMap((line) => fields[line] ?? []);

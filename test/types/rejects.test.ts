@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { checkFiles, compileProject, compilers, strictOptions } from "../support/projects/compile.js";
+import { checkFiles, compilers, strictOptions } from "../support/projects/compile.js";
 import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
@@ -45,7 +45,7 @@ suite("generated types", (declareTest) => {
       const config = { extends: join(repositoryRoot, "tsconfig.json"), compilerOptions, files };
       await linkPackages(folder.path);
       await writeFile(join(folder.path, "tsconfig.json"), JSON.stringify(config));
-      const printed = compileProject(folder.path, native.command);
+      const printed = native.compile(folder.path);
       const actual = [...printed.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(
         ([, file, line, code]) => `${file} ${line}: ${code}`,
       );

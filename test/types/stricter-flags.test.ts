@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { chosenCompilers, compileProject, writeProject, type ExtraOptions } from "../support/projects/compile.js";
+import { chosenCompilers, writeProject, type ExtraOptions } from "../support/projects/compile.js";
 import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -46,7 +46,7 @@ suite("code of the samples", (test) => {
         for (const sample of listSamples())
           await cp(join(sample.folder, "src"), join(folder.path, sample.name, "src"), { recursive: true });
         await writeProject(folder.path, [], flags);
-        for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+        for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
       },
       { timeoutMs: 120_000 },
     );

@@ -6,7 +6,7 @@ import { EXAMPLES } from "#generator/init/examples.js";
 import { DevCluster } from "#generator/dev/dev-cluster.js";
 import { findPackages } from "#generator/dev/project-packages.js";
 import { readProject } from "#generator/read/read-project.js";
-import { compilers } from "../../support/projects/compile.js";
+import { fastCompiler } from "../../support/projects/compile.js";
 import { runCommand } from "../../support/command-line.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
@@ -34,7 +34,7 @@ suite("init --example", (test) => {
         assert.not.match(stdout, /^kept/m);
         const project = join(folder.path, "project");
         await linkPackages(project);
-        const compiled = spawnSync(process.execPath, [compilers.at(-1)?.command ?? "", "--project", project], {
+        const compiled = spawnSync(process.execPath, [fastCompiler.command, "--project", project], {
           encoding: "utf8",
         });
         assert.is(compiled.status, 0, compiled.stdout);

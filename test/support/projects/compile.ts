@@ -32,10 +32,7 @@ export function checkFiles(
   files: readonly string[],
   options = strictOptions(),
 ): ReadonlyMap<string, readonly string[]> {
-  const host = compiler.createCompilerHost(options);
-  // As in tsc: no other JSDoc comments affect the errors, and most of the text of a library is comments.
-  host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
-  const program = compiler.createProgram([...files], options, host);
+  const program = compiler.createProgram([...files], options, createHost(options));
   const problems = new Map<string, string[]>();
   for (const { file, start = 0, code, messageText } of compiler.getPreEmitDiagnostics(program)) {
     const name = file?.fileName ?? "";
@@ -46,14 +43,74 @@ export function checkFiles(
   return problems;
 }
 
-/** The compilers that must accept generated code, with the paths of their commands. */
-export const compilers = [
-  { name: "typescript 5.9", command: join(repositoryRoot, "node_modules/typescript/bin/tsc") },
-  { name: "typescript 7", command: join(repositoryRoot, "node_modules/typescript-7/bin/tsc") },
+function createHost(options: ts.CompilerOptions): ts.CompilerHost {
+  const host = compiler.createCompilerHost(options);
+  // As in tsc: no other JSDoc comments affect the errors, and most of the text of a library is comments.
+  host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
+  const read = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, parsing, ...rest) => {
+    if (!path.startsWith(repositoryRoot) || !path.endsWith(".d.ts")) return read(path, parsing, ...rest);
+    const { impliedNodeFormat } = typeof parsing === "object" ? parsing : {};
+    const key = [path, impliedNodeFormat, options.target, options.module, options.moduleDetection].join();
+    if (!libraryFiles.has(key)) libraryFiles.set(key, read(path, parsing, ...rest));
+    return libraryFiles.get(key);
+  };
+  return host;
+}
+
+/**
+ * Parsed declarations of libraries and of our packages, by path and by the options that affect them. Programs share them: they are most of the text of
+ * each.
+ */
+const libraryFiles = new Map<string, ts.SourceFile | undefined>();
+
+/** A compiler that must accept generated code. */
+export interface Compiler {
+  readonly name: string;
+  /** The path of its command. */
+  readonly command: string;
+  /** Compiles the project in a folder; returns what its command prints with `--pretty false`: nothing without errors. */
+  readonly compile: (folder: string) => string;
+}
+
+const commandOf = (name: string) => join(repositoryRoot, "node_modules", name, "bin/tsc");
+
+/** The compilers that must accept generated code. */
+export const compilers: readonly Compiler[] = [
+  { name: "typescript 5.9", command: commandOf("typescript"), compile: compileHere },
+  { name: "typescript 7", command: commandOf("typescript-7"), compile: compileNatively },
 ].filter(({ command }) => existsSync(command));
 
+/** The compiler that takes the least time, for tests that need only one. */
+export const fastCompiler: Compiler = compilers[compilers.length - 1]!;
+
 /** The compilers for large outputs: only the fast one, unless the run is thorough. */
-export const chosenCompilers = isThorough ? compilers : compilers.slice(-1);
+export const chosenCompilers: readonly Compiler[] = isThorough ? compilers : [fastCompiler];
+
+/** Compiles in this process, where programs share the parsed libraries and the optimized code of the compiler. */
+function compileHere(folder: string): string {
+  const file = join(folder, "tsconfig.json");
+  const { config, error } = compiler.readConfigFile(file, compiler.sys.readFile);
+  const parsed = compiler.parseJsonConfigFileContent(config, compiler.sys, folder, {}, file);
+  const { fileNames, options } = parsed;
+  const program = compiler.createProgram({
+    ...{ rootNames: fileNames, options, host: createHost(options) },
+    configFileParsingDiagnostics: [...(error === undefined ? [] : [error]), ...parsed.errors],
+  });
+  const problems = compiler.getPreEmitDiagnostics(program);
+  if (options.noEmit !== true) program.emit();
+  return compiler.formatDiagnostics(problems, {
+    getCurrentDirectory: () => process.cwd(),
+    getCanonicalFileName: (path) => path,
+    getNewLine: () => "\n",
+  });
+}
+
+function compileNatively(folder: string): string {
+  const args = [commandOf("typescript-7"), "-p", folder, "--pretty", "false"];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  return stdout + stderr;
+}
 
 /** Writes files to a folder as a project that uses the packages of the repository. */
 export async function writeProject(
@@ -80,12 +137,4 @@ export async function writeProject(
     join(folder, "tsconfig.json"),
     JSON.stringify({ extends: base, compilerOptions, include: ["**/*.ts"] }),
   );
-}
-
-/** Type-checks a project with a compiler; returns its output, which is empty without errors. */
-export function compileProject(folder: string, command: string): string {
-  const { stdout, stderr } = spawnSync(process.execPath, [command, "-p", folder, "--pretty", "false"], {
-    encoding: "utf8",
-  });
-  return stdout + stderr;
 }

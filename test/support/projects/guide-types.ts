@@ -5,7 +5,7 @@ import { generate } from "#generator/generate.js";
 import { readNewCrdFiles } from "../kinds/new-crds.js";
 import { repositoryRoot } from "../repository.js";
 import { createTemporaryFolder } from "../temporary-folder.js";
-import { chosenCompilers, compileProject, writeProject } from "./compile.js";
+import { fastCompiler, writeProject } from "./compile.js";
 import { fencesOf, type Fence } from "./fences.js";
 import { initProject } from "./new-project.js";
 
@@ -54,7 +54,7 @@ export async function checkGuides(guides: readonly Guide[], crd: string): Promis
       problems.push(...(await generateIn(join(folder.path, state), state)));
     }
   }
-  const compiled = compileProject(folder.path, chosenCompilers.at(-1)!.command);
+  const compiled = fastCompiler.compile(folder.path);
   return [...problems, ...compiled.split("\n").filter((line) => line !== "")];
 }
 

@@ -6,7 +6,7 @@ import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
 import { checkConditions } from "#generator/code/check-types.js";
 import { emitProject } from "#generator/emit/emit-project.js";
 import type { OutputFile } from "#generator/emit/output-file.js";
-import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../../../support/projects/compile.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
@@ -326,7 +326,7 @@ suite("emitProject with dependents", (declareTest) => {
       if (path.startsWith("src/shop/"))
         assert.not.match(content, /\bas (unknown|never|any|[A-Z]\w*)\b|[:<] ?any\b/, path);
     await writeProject(folder.path, emitted);
-    for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+    for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
   });
 
   test("emits stubs that throw where only the author knows the result", async () => {
@@ -375,7 +375,7 @@ suite("emitProject with dependents", (declareTest) => {
       folder.path,
       emitted.map((file) => ({ ...file, content: changed.get(file.path) ?? file.content })),
     );
-    for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+    for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
   });
 
   test("causes compiler errors in the user's file for wrong or missing functions of external dependents", async () => {
@@ -396,7 +396,7 @@ suite("emitProject with dependents", (declareTest) => {
       folder.path,
       emitted.map((file) => ({ ...file, content: (wrong[file.path] ?? ((text) => text))(file.content) })),
     );
-    const printed = compileProject(folder.path, chosenCompilers[0]!.command);
+    const printed = chosenCompilers[0]!.compile(folder.path);
     for (const expected of [
       /src\/shop\/dependents\/database\.ts\(\d+,\d+\): error TS\d+: .*'name' does not exist in type 'Resource'/m,
       /src\/shop\/dependents\/tickets\.ts\(\d+,\d+\): error TS2322: Type 'undefined' is not assignable to type '.*Tickets?Resource/m,

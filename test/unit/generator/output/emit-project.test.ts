@@ -11,7 +11,7 @@ import {
 import { emitProject } from "#generator/emit/emit-project.js";
 import type { OutputFile } from "#generator/emit/output-file.js";
 import { runtimeTypes, runtimeValues } from "#generator/emit/runtime-symbols.js";
-import { compileProject, compilers, writeProject } from "../../../support/projects/compile.js";
+import { fastCompiler, writeProject } from "../../../support/projects/compile.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -78,7 +78,7 @@ async function compileAll(
       files.push({ path, content: written[path] ?? file.content });
     }
   await writeProject(folder.path, files);
-  return compileProject(folder.path, compilers.at(-1)?.command ?? "");
+  return fastCompiler.compile(folder.path);
 }
 
 suite("emitProject", (declareTest) => {

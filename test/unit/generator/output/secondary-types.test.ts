@@ -1,6 +1,6 @@
 import type { InformerModel, KubernetesDependentModel, ProjectModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/emit/emit-project.js";
-import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../../../support/projects/compile.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -107,7 +107,7 @@ type Expect<Holds extends true> = Holds;
 type Present<T> = { [K in keyof T]-?: undefined extends T[K] ? never : K }[keyof T];
 ${checks.join("")}`;
       await writeProject(folder.path, [...(await emitProject(projectOf(dependents))), { path: "check.ts", content }]);
-      for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+      for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
     },
     { timeoutMs: 120_000 },
   );

@@ -6,7 +6,7 @@ import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
 import { checkConditions } from "#generator/code/check-types.js";
 import { emitProject } from "#generator/emit/emit-project.js";
 import type { OutputFile } from "#generator/emit/output-file.js";
-import { chosenCompilers, compileProject, writeProject } from "../../../../support/projects/compile.js";
+import { chosenCompilers, writeProject } from "../../../../support/projects/compile.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 
@@ -228,6 +228,6 @@ suite("type of the primary in desired()", (declareTest) => {
         path,
       );
     await writeProject(folder.path, [...emitted.filter(({ path }) => !paths.has(path)), ...own]);
-    for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+    for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
   });
 });
