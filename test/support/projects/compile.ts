@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/typescript.js";
 import { repositoryRoot } from "../repository.js";
 import { isThorough } from "../runs.js";
+import { createTemporaryFolder } from "../temporary-folder.js";
 import { linkPackages } from "./link-packages.js";
 
 const compiler = loadLibrary("typescript");
@@ -137,4 +138,30 @@ export async function writeProject(
     join(folder, "tsconfig.json"),
     JSON.stringify({ extends: base, compilerOptions, include: ["**/*.ts"] }),
   );
+}
+
+/** Returns the errors in the files of a project, with paths that are relative to it. */
+export type ErrorsOf = (project: string) => readonly string[];
+
+/** Compiles projects, each in its own folder, as one program; returns their errors for each compiler. An error outside of all projects is thrown. */
+export async function compileTogether(
+  projects: { readonly [name: string]: readonly { readonly path: string; readonly content: string }[] },
+  chosen: readonly Compiler[],
+): Promise<ErrorsOf[]> {
+  await using folder = await createTemporaryFolder();
+  const files = Object.entries(projects).flatMap(([name, own]) =>
+    own.map(({ path, content }) => ({ path: `${name}/${path}`, content })),
+  );
+  await writeProject(folder.path, files);
+  return chosen.map(({ compile }) => {
+    const errors = new Map(Object.keys(projects).map((name): [string, string[]] => [name, []]));
+    for (const error of compile(folder.path).split(/^(?=\S)/m)) {
+      const [, path = "", rest] = /^(.*?)(\(\d+,\d+\): error [^]*)$/.exec(error) ?? [];
+      const [name = "", ...names] = relative(folder.path, resolve(path)).split(sep);
+      const own = errors.get(name);
+      if (own !== undefined) own.push(`${names.join("/")}${rest}`);
+      else if (error !== "") throw new Error(error);
+    }
+    return (project) => errors.get(project) ?? [];
+  });
 }
