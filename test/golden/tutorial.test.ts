@@ -59,7 +59,7 @@ function projectIn(path: string, dispose: () => Promise<void>): Project {
       const { stdout, stderr } = await runCommand(path, "generate");
       return stdout + stderr;
     },
-    build: () => run(path, [chosenCompilers[0]!.command, "--pretty"]),
+    build: () => stripVTControlCharacters(chosenCompilers[0]!.compile(path, { pretty: true })),
     [Symbol.asyncDispose]: dispose,
   };
 }

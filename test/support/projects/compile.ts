@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/typescript.js";
 import { repositoryRoot } from "../repository.js";
@@ -65,13 +65,18 @@ function createHost(options: ts.CompilerOptions): ts.CompilerHost {
  */
 const libraryFiles = new Map<string, ts.SourceFile | undefined>();
 
+interface PrintOptions {
+  /** Whether to print as to a terminal: with colors, and with the lines that have errors. */
+  readonly pretty?: boolean;
+}
+
 /** A compiler that must accept generated code. */
 export interface Compiler {
   readonly name: string;
   /** The path of its command. */
   readonly command: string;
-  /** Compiles the project in a folder; returns what its command prints with `--pretty false`: nothing without errors. */
-  readonly compile: (folder: string) => string;
+  /** Compiles the project in a folder; returns what its command prints there: nothing without errors. */
+  readonly compile: (folder: string, options?: PrintOptions) => string;
 }
 
 const commandOf = (name: string) => join(repositoryRoot, "node_modules", name, "bin/tsc");
@@ -89,7 +94,7 @@ export const fastCompiler: Compiler = compilers[compilers.length - 1]!;
 export const chosenCompilers: readonly Compiler[] = isThorough ? compilers : [fastCompiler];
 
 /** Compiles in this process, where programs share the parsed libraries and the optimized code of the compiler. */
-function compileHere(folder: string): string {
+function compileHere(folder: string, { pretty = false }: PrintOptions = {}): string {
   const file = join(folder, "tsconfig.json");
   const { config, error } = compiler.readConfigFile(file, compiler.sys.readFile);
   const parsed = compiler.parseJsonConfigFileContent(config, compiler.sys, folder, {}, file);
@@ -100,16 +105,17 @@ function compileHere(folder: string): string {
   });
   const problems = compiler.getPreEmitDiagnostics(program);
   if (options.noEmit !== true) program.emit();
-  return compiler.formatDiagnostics(problems, {
-    getCurrentDirectory: () => process.cwd(),
+  const print = pretty ? compiler.formatDiagnosticsWithColorAndContext : compiler.formatDiagnostics;
+  return print(problems, {
+    getCurrentDirectory: () => folder,
     getCanonicalFileName: (path) => path,
     getNewLine: () => "\n",
   });
 }
 
-function compileNatively(folder: string): string {
-  const args = [commandOf("typescript-7"), "-p", folder, "--pretty", "false"];
-  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+function compileNatively(folder: string, { pretty = false }: PrintOptions = {}): string {
+  const args = [commandOf("typescript-7"), "--pretty", String(pretty)];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
   return stdout + stderr;
 }
 
@@ -156,10 +162,9 @@ export async function compileTogether(
   return chosen.map(({ compile }) => {
     const errors = new Map(Object.keys(projects).map((name): [string, string[]] => [name, []]));
     for (const error of compile(folder.path).split(/^(?=\S)/m)) {
-      const [, path = "", rest] = /^(.*?)(\(\d+,\d+\): error [^]*)$/.exec(error) ?? [];
-      const [name = "", ...names] = relative(folder.path, resolve(path)).split(sep);
+      const [, name = "", rest = ""] = /^([^/]*)\/(.*?\(\d+,\d+\): error [^]*)$/.exec(error) ?? [];
       const own = errors.get(name);
-      if (own !== undefined) own.push(`${names.join("/")}${rest}`);
+      if (own !== undefined) own.push(rest);
       else if (error !== "") throw new Error(error);
     }
     return (project) => errors.get(project) ?? [];
