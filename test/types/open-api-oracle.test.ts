@@ -6,12 +6,11 @@ import openapiTS, { astToString } from "openapi-typescript";
 import type { ResourceModel } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/emit/emit-project.js";
 import { nameOrThrow, nameResources, specifierOf } from "#generator/emit/names.js";
-import { fastCompiler, writeProject } from "../support/projects/compile.js";
+import { compileTogether, fastCompiler } from "../support/projects/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { repositoryRoot } from "../support/repository.js";
 import { resourcesOfCrds, thingOf } from "../support/runtime/resource-models.js";
 import { assert, suite } from "../support/suite.js";
-import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 type Schema = { readonly [key: string]: unknown };
 
@@ -50,12 +49,36 @@ function leavesOf({ path, schema, ours, theirs }: Field): Field[] {
   return [{ path, schema, ours, theirs }];
 }
 
-/** Compares all fields of kinds; returns how many there are, and those that differ, by the reason. */
-async function compare(
-  resources: readonly ResourceModel[],
-  theirSchemaOf = ({ schema }: ResourceModel): Schema => schema as Schema,
-) {
-  await using folder = await createTemporaryFolder();
+interface Kinds {
+  readonly resources: readonly ResourceModel[];
+  /** Returns the schema that openapi-typescript reads. */
+  readonly theirSchemaOf?: (resource: ResourceModel) => Schema;
+}
+
+interface Comparison {
+  /** The number of compared fields. */
+  readonly fields: number;
+  /** The numbers of fields that differ, by reason. */
+  readonly reasons: { readonly [reason: string]: number };
+  /** The fields that differ without a reason. */
+  readonly unexplained: readonly string[];
+  /** Errors in the code of either side. */
+  readonly others: readonly string[];
+}
+
+/** Compares all fields of the kinds of projects, which are compiled as one program. */
+async function compare(projects: { readonly [name: string]: Kinds }): Promise<{ [name: string]: Comparison }> {
+  const emitted = await Promise.all(
+    Object.entries(projects).map(async ([name, kinds]) => ({ name, ...(await emit(kinds)) })),
+  );
+  const [errorsOf] = await compileTogether(Object.fromEntries(emitted.map(({ name, files }) => [name, files])), [
+    fastCompiler,
+  ]);
+  return Object.fromEntries(emitted.map(({ name, ...each }) => [name, explain(errorsOf!(name), each)]));
+}
+
+/** Emits the code of both sides, and `compare.ts` with one line for each field after the first `before` lines. */
+async function emit({ resources, theirSchemaOf = ({ schema }) => schema as Schema }: Kinds) {
   const names = nameResources({ resources });
   const fields: Field[] = [];
   const schemas: { [name: string]: object } = {};
@@ -85,14 +108,19 @@ async function compare(
   const checks = fields.map(
     ({ ours, theirs: other }, index) => `export const f${index}: Same<${ours}, ${other}> = true;`,
   );
-  await writeProject(folder.path, [
+  const files = [
     ...(await emitResources(resources)),
     { path: "theirs.ts", content: theirs },
     { path: "compare.ts", content: `${head}${checks.join("\n")}\n` },
-  ]);
-  const printed = fastCompiler.compile(folder.path);
-  const before = head.split("\n").length - 1;
-  const lines = [...printed.matchAll(/compare\.ts\((\d+),/g)].map(([, line]) => Number(line) - before - 1);
+  ];
+  return { files, fields, before: head.split("\n").length - 1 };
+}
+
+/** Returns which fields differ, based on the errors of a project. */
+function explain(errors: readonly string[], { fields, before }: Awaited<ReturnType<typeof emit>>): Comparison {
+  const lines = errors
+    .flatMap((error) => /^compare\.ts\((\d+),/.exec(error)?.[1] ?? [])
+    .map((line) => Number(line) - before - 1);
   const differing = [...new Set(lines)].flatMap((line) => fields[line] ?? []);
   const reasons: { [reason: string]: number } = {};
   const unexplained: string[] = [];
@@ -105,7 +133,7 @@ async function compare(
     fields: fields.length,
     reasons,
     unexplained,
-    others: printed.split("\n").filter((line) => !/compare\.ts\(|^ |^$/.test(line)),
+    others: errors.filter((error) => !error.startsWith("compare.ts(")),
   };
 }
 
@@ -131,7 +159,8 @@ suite("generated types beside openapi-typescript", (test) => {
     async () => {
       const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
       const apart = thingOf({ type: "object", properties: { open, empty: { type: "object" } } });
-      const { fields, reasons, unexplained, others } = await compare([...readOwnKinds(), apart]);
+      const { own } = await compare({ own: { resources: [...readOwnKinds(), apart] } });
+      const { fields, reasons, unexplained, others } = own!;
       assert.equal(others, []);
       assert.equal(unexplained, []);
       assert.ok(fields > 100, `${fields} fields`);
@@ -146,7 +175,9 @@ suite("generated types beside openapi-typescript", (test) => {
       const [kind] = resourcesOfCrds(readFileSync(join(samples, "webpage/crds/webpages.example.com.yaml"), "utf8"));
       const changed = (schema: Schema) =>
         JSON.parse(JSON.stringify(schema).replaceAll('"integer"', '"string"')) as Schema;
-      const { unexplained } = await compare([kind!], ({ schema }) => changed(schema as Schema));
+      const theirSchemaOf = ({ schema }: ResourceModel) => changed(schema as Schema);
+      const { other } = await compare({ other: { resources: [kind!], theirSchemaOf } });
+      const { unexplained } = other!;
       assert.ok(unexplained.includes("WebPage v1 spec.replicas"), unexplained.join("\n"));
     },
     { timeoutMs: 60_000 },
@@ -157,8 +188,9 @@ suite("generated types beside openapi-typescript", (test) => {
   test.thorough(
     title,
     async () => {
-      for (const project of listCorpusProjects()) {
-        const { fields, reasons, unexplained, others } = await compare(readCorpusProject(project));
+      const projects = listCorpusProjects().map((name) => [name, { resources: readCorpusProject(name) }]);
+      const compared = await compare(Object.fromEntries(projects) as { [name: string]: Kinds });
+      for (const [project, { fields, reasons, unexplained, others }] of Object.entries(compared)) {
         assert.equal([...others, ...unexplained], [], project);
         console.log(`${project}: ${fields} fields ${JSON.stringify(reasons)}`);
       }
