@@ -57,7 +57,8 @@ const kindsOf = (isQuick: boolean): { readonly [folder: string]: readonly Kind[]
     conformance: [opens(isQuick ? 3 : 1)],
     golden: some,
     integration: [opens(isQuick ? MOST_THAT_WAIT : 4)],
-    types: some,
+    // Programs of one process share the parsed libraries.
+    types: [opens(isQuick ? MOST_THAT_WAIT : 3)],
     unit: [computes(12), ...some],
   };
 };

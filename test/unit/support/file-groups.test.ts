@@ -111,7 +111,8 @@ suite("group of test files", (test) => {
     assert.equal(await sizesOf("integration/a"), [6, 6, 6, 6, 6]);
     assert.equal(await sizesOf("unit/a", { isQuick: false }), [12, 12, 6]);
     assert.equal(await sizesOf("integration/a", { isQuick: false }), [4, 4, 4, 4, 4, 4, 4, 2]);
-    assert.equal(new Set(await sizesOf("types", { isQuick: false })), new Set([1]));
+    assert.equal(new Set(await sizesOf("types", { isQuick: false })), new Set([3]));
+    assert.equal(new Set(await sizesOf("golden", { isQuick: false })), new Set([1]));
   });
 });
 
