@@ -197,10 +197,7 @@ const files = {
 };
 
 let emittedOnce: Promise<OutputFile[]> | undefined;
-
-function emit(): Promise<OutputFile[]> {
-  return (emittedOnce ??= emitAnew());
-}
+const emit = () => (emittedOnce ??= emitAnew());
 
 async function emitAnew(): Promise<OutputFile[]> {
   await using folder = await createTemporaryFolder();
@@ -261,11 +258,7 @@ const mistakes: Edits = {
 const projects: { readonly [name: string]: Edits } = { stubs: {}, details, mistakes };
 
 let compiledOnce: Promise<ErrorsOf[]> | undefined;
-
-/** Compiles all projects, once. */
-function compiled(): Promise<ErrorsOf[]> {
-  return (compiledOnce ??= compileAll());
-}
+const compiled = () => (compiledOnce ??= compileAll());
 
 async function compileAll(): Promise<ErrorsOf[]> {
   const emitted = await emit();

@@ -136,12 +136,16 @@ ${Object.entries(cases)
   .join("\n")}
 `;
 
-async function emit(folder: string): Promise<OutputFile[]> {
+let emittedOnce: Promise<OutputFile[]> | undefined;
+const emit = () => (emittedOnce ??= emitAnew());
+
+async function emitAnew(): Promise<OutputFile[]> {
+  await using folder = await createTemporaryFolder();
   for (const [path, text] of Object.entries({ "crds/shops.yaml": crd, "workflow.yaml": spec })) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text);
+    await mkdir(dirname(join(folder.path, path)), { recursive: true });
+    await writeFile(join(folder.path, path), text);
   }
-  const input = await readProject(folder);
+  const input = await readProject(folder.path);
   const { model, diagnostics, locate } = await buildModel(input);
   const found = acceptWarnings([...input.diagnostics, ...diagnostics], input.workflows);
   assert.equal(found.filter(({ severity }) => severity === "error").map(formatDiagnostic), []);
@@ -157,8 +161,7 @@ suite("type of the primary in desired()", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
   test("includes the fields that always-evaluated conditions prove", async () => {
-    await using folder = await createTemporaryFolder();
-    const emitted = await emit(folder.path);
+    const emitted = await emit();
     const textOf = (path: string) => emitted.find((file) => file.path === path)!.content.replace(/\s+/g, " ");
     const types = textOf("src/generated/shop/types.ts").replaceAll("; }", " }");
     const workflow = textOf("src/generated/shop/workflow.ts");
@@ -178,7 +181,7 @@ suite("type of the primary in desired()", (declareTest) => {
 
   test("compiles without assertions where a condition proves a field, and with an error elsewhere", async () => {
     await using folder = await createTemporaryFolder();
-    const emitted = await emit(folder.path);
+    const emitted = await emit();
     const head = (type: string) => `import type { ${type} } from "../../generated/shop/types.js";\n`;
     const fileOf = (name: string, body: string) => ({
       path: `src/shop/dependents/${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`,
