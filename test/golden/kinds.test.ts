@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { format } from "prettier";
 import type { OutputFile } from "#generator/emit/output-file.js";
-import { chosenCompilers, writeProject } from "../support/projects/compile.js";
+import { compilers, writeProject } from "../support/projects/compile.js";
 import { generateKinds, kindsFolder } from "../support/projects/kinds.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -57,7 +57,7 @@ suite("package of built-in kinds", (test) => {
       await using folder = await createTemporaryFolder();
       const files = await generated();
       await writeProject(folder.path, files, { declaration: true });
-      for (const { compile } of chosenCompilers) assert.is(compile(folder.path), "");
+      for (const { compile } of compilers) assert.is(compile(folder.path), "");
       const options = { parser: "babel-ts", printWidth: 120 } as const;
       for (const { path, content } of files) assert.is(await format(content, options), content, path);
     },
