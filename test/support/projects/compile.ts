@@ -115,8 +115,10 @@ function compileHere(folder: string, { pretty = false }: PrintOptions = {}): str
 
 function compileNatively(folder: string, { pretty = false }: PrintOptions = {}): string {
   const args = [commandOf("typescript-7"), "--pretty", String(pretty)];
-  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  return stdout + stderr;
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  const printed = stdout + stderr;
+  // A killed compiler prints nothing.
+  return status !== 0 && printed === "" ? `ended with ${signal ?? `exit code ${status}`}` : printed;
 }
 
 /** Writes files to a folder as a project that uses the packages of the repository. */
