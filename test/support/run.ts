@@ -7,7 +7,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
@@ -86,6 +86,7 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
   let exitGrace: NodeJS.Timeout | undefined;
   // A killed process cannot clean up, so its temporary files are in a folder that we remove.
   const temporary = mkdtempSync(join(tmpdir(), "gen-operator-test-file-"));
+  running.add(temporary);
   const [only = "", ...others] = files;
   const [program, args] = others.length === 0 ? [only, []] : [TOGETHER, files];
   return new Promise((done) => {
@@ -116,11 +117,12 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
       );
     });
     // Processes that it left running would keep its output open.
-    child.on("exit", () => endProcessesOf(temporary));
+    child.on("exit", () => endProcessesOf([temporary]));
     child.on("close", (code, signal) => {
       clearTimeout(deadline);
       clearTimeout(exitGrace);
-      rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+      removeFolder(temporary);
+      running.delete(temporary);
       const end = { code, signal, reason };
       const own = files.map((file) => problemOf(reports.get(file) ?? NOTHING, end));
       // The exit code also reports failed tests, which do not affect the other files.
@@ -141,21 +143,38 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
   });
 }
 
+/** The folders for temporary files of the files that are running. */
+const running = new Set<string>();
+
 /**
- * Kills the processes that a file has left running, which are identified by the folder for temporary files in their environment. A separate process
+ * Kills the processes that files have left running, which are identified by the folder for temporary files in their environment. A separate process
  * group would do the same on all systems, but creates a session, and Linux distributes CPU time among sessions: a file with many processes would get
  * too little.
  */
-function endProcessesOf(temporary: string): void {
+function endProcessesOf(folders: readonly string[]): void {
   if (process.platform !== "linux") return;
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
       const variables = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
-      if (variables.includes(`TMPDIR=${temporary}`)) process.kill(Number(pid), "SIGKILL");
+      if (folders.some((folder) => variables.includes(`TMPDIR=${folder}`))) process.kill(Number(pid), "SIGKILL");
     } catch {
       // The process has exited, or belongs to another user.
     }
   }
+}
+
+function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+}
+
+/** Ends the running files when the run is interrupted, and removes their folders and those of the run. */
+function endAtSignals(folders: readonly string[]): void {
+  for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }))
+    process.once(signal, () => {
+      endProcessesOf([...running]);
+      for (const folder of [...running, ...folders]) removeFolder(folder);
+      process.exit(code);
+    });
 }
 
 const TOGETHER = fileURLToPath(new URL("together.js", import.meta.url));
@@ -245,6 +264,7 @@ async function main(args: string[]): Promise<number> {
   process.env[RUN_FOLDER] = folder.path;
   await using lender = startsReal ? await lendControlPlanes() : undefined;
   if (lender !== undefined) process.env[LENDER] = lender.path;
+  endAtSignals([folder.path, ...(lender === undefined ? [] : [dirname(lender.path)])]);
   const atOnce = availableParallelism() + (startsReal ? BESIDE_REAL : BESIDE);
   await Promise.all(Array.from({ length: atOnce }, () => work(waiting)));
   await work(alone.map((file) => [file]));

@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 suite("test runner", (test) => {
   const failures: [fixture: string, problem: RegExp, what: string][] = [
@@ -46,6 +48,22 @@ suite("test runner", (test) => {
     const pid = Number(/pid (\d+)/.exec(report.failures.join())?.[1]);
     await waitFor("it is gone", () => !isAlive(pid));
   });
+
+  if (process.platform === "linux")
+    for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143 }))
+      test(`ends the processes of all files and removes their folders on ${signal}`, async () => {
+        await using folder = await createTemporaryFolder();
+        const env = { ...process.env, TMPDIR: folder.path, TEST_MARK: folder.path };
+        const child = spawn(process.execPath, [RUNNER, fixtureFile("waits-for-a-process")], { stdio: "ignore", env });
+        const ended = once(child, "exit");
+        const marked = () => processesWith(`TEST_MARK=${folder.path}`);
+        await waitFor("the runner, the file and its process run", () => marked().length === 3);
+        child.kill(signal as NodeJS.Signals);
+        assert.equal(await ended, [code, null]);
+        await waitFor("all processes are gone", () => marked().length === 0);
+        assert.equal(readdirSync(folder.path), []);
+      });
+  else test.skip("ends the processes of all files at a signal", "there is no /proc");
 
   test("reports a passing file with its counts", async () => {
     const { report, problem } = await run("passes");
@@ -130,10 +148,23 @@ suite("test runner", (test) => {
   });
 });
 
+const RUNNER = fileURLToPath(new URL("../../support/run.js", import.meta.url));
+
+/** Returns the ids of the processes that have a variable in their environment. */
+function processesWith(variable: string): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(variable);
+    } catch {
+      // It has exited, or belongs to another user.
+      return false;
+    }
+  });
+}
+
 function runAll(...paths: string[]): Promise<{ code: number | null; output: string }> {
-  const runner = fileURLToPath(new URL("../../support/run.js", import.meta.url));
   return new Promise((done) => {
-    const child = spawn(process.execPath, [runner, ...paths], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, [RUNNER, ...paths], { stdio: ["ignore", "pipe", "ignore"] });
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.once("close", (code) => done({ code, output }));
