@@ -128,12 +128,11 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
       // The exit code also reports failed tests, which do not affect the other files.
       const isWell = own.every((problem) => problem === undefined);
       const common = isWell && code !== 0 ? (endedBy(end) ?? `exited with code ${code}`) : undefined;
-      let since = startedAt;
       const outcomes = files.map((file, index): FileOutcome => {
         const problem = own[index] ?? common;
         const until = finishedAt.get(file) ?? Date.now();
-        const durationMs = until - since;
-        since = until;
+        // A file whose tests are all skipped reports at the end of the process.
+        const durationMs = until - Math.max(startedAt, ...[...finishedAt.values()].filter((time) => time < until));
         const report = reports.get(file) ?? NOTHING;
         if (problem === undefined) return { file, report, output, durationMs };
         return { file, report, output: atSources(output), durationMs, problem };
