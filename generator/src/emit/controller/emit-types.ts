@@ -405,10 +405,10 @@ function functionsOf(
 }
 
 function docOf({ name, resource: { kind }, cache }: InformerModel, { specFile }: ControllerModel): string {
-  if (cache.kind === "full") return `A ${kind} of "${name}", which is cached as a whole.`;
+  if (cache.kind === "full") return `A ${kind} from event source "${name}". The whole object is cached.`;
   const kept =
-    cache.kind === "metadata" ? "only the metadata is cached" : "only the metadata and these fields are cached";
-  return `A ${kind} of "${name}", of which ${kept}. To cache more, change eventSources.${name}.cache in ${inComment(specFile)}.`;
+    cache.kind === "metadata" ? "Only its metadata is cached" : "Only its metadata and these fields are cached";
+  return `A ${kind} from event source "${name}". ${kept}. To cache more, change eventSources.${name}.cache in ${inComment(specFile)}.`;
 }
 
 function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {
