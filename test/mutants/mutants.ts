@@ -181,8 +181,9 @@ async function main(): Promise<number> {
   // A test that fails because of how a file is compiled must not count for a mutant.
   for (const [file, text] of sources) compile(root, file, text);
   const { calls = "" } = values;
-  const tests = existsSync(calls) ? readTests(calls) : await collectTests(root, values.tests);
-  if (calls !== "") writeTests(calls, tests);
+  const isKnown = existsSync(calls);
+  const tests = isKnown ? readTests(calls) : await collectTests(root, values.tests);
+  if (calls !== "" && !isKnown) writeTests(calls, tests);
   console.log(`${sites.length} places, ${drawn.length} mutants, ${tests.length} test files`);
   for (const site of drawn) {
     const key = mutationKey(site);
